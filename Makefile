@@ -1,0 +1,41 @@
+EXTENSION = bloomtype
+MODULE_big = bloomtype
+PGFILEDESC = "bloomtype - Bloom filters for PostgreSQL"
+DATA = sql/bloomtype--1.0.0.sql
+
+CORE = bulk combine estimate format hashset hex sizing sparse stream
+GLUE = accumulator aggregate aggregate_sets build element errors estimator \
+	fold insight io measure membership module params setops value
+OBJS = $(CORE:%=src/core/%.o) $(GLUE:%=src/%.o)
+
+REGRESS = $(sort $(patsubst $(srcdir)/test/sql/%.sql,%,$(wildcard $(srcdir)/test/sql/*.sql)))
+REGRESS_OPTS = --inputdir=$(srcdir)/test --load-extension=bloomtype
+EXTRA_CLEAN = test/unit/build
+
+SHLIB_LINK = -lm
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# Loops over whole filters are written for the vectoriser.
+src/core/bulk.o: CFLAGS += -O3
+# A filter's size must not depend on whether the machine fuses multiply and add.
+src/core/sizing.o: CFLAGS += -ffp-contract=off
+
+# A build outside the source tree finds neither directories nor expected/ there.
+$(OBJS) $(OBJS:.o=.bc): | src/core
+src/core:
+	$(MKDIR_P) $@
+ifdef VPATH
+installcheck: expected
+expected:
+	$(LN_S) $(srcdir)/$@ $@
+endif
+
+$(OBJS): $(wildcard $(srcdir)/src/*.h $(srcdir)/src/core/*.h)
+
+# The core's own tests need no PostgreSQL: test/unit/Makefile.
+.PHONY: unit
+unit:
+	$(MAKE) -C $(srcdir)/test/unit check

@@ -1,0 +1,403 @@
+/* bloomtype: Bloom filters for PostgreSQL */
+
+\echo Use "CREATE EXTENSION bloomtype" to load this file. \quit
+
+--
+-- The type
+--
+
+CREATE TYPE bloomfilter;
+
+CREATE FUNCTION bloomfilter_in(cstring) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloomfilter_in(cstring) IS 'I/O';
+
+CREATE FUNCTION bloomfilter_out(bloomfilter) RETURNS cstring
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloomfilter_out(bloomfilter) IS 'I/O';
+
+CREATE FUNCTION bloomfilter_recv(internal) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloomfilter_recv(internal) IS 'I/O';
+
+CREATE FUNCTION bloomfilter_send(bloomfilter) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloomfilter_send(bloomfilter) IS 'I/O';
+
+CREATE TYPE bloomfilter (
+	INPUT = bloomfilter_in,
+	OUTPUT = bloomfilter_out,
+	RECEIVE = bloomfilter_recv,
+	SEND = bloomfilter_send,
+	ALIGNMENT = double,
+	STORAGE = external
+);
+COMMENT ON TYPE bloomfilter IS
+	'Bloom filter: a set that answers "is this element in it?" with "no" or "probably"';
+
+CREATE FUNCTION bloom_from_bytea(bytea) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_from_bytea(bytea) IS 'filter from its binary form, validated';
+
+CREATE FUNCTION bloom_to_bytea(bloomfilter) RETURNS bytea
+	AS 'MODULE_PATHNAME', 'bloomfilter_to_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_to_bytea(bloomfilter) IS 'binary form of a filter';
+
+CREATE CAST (bytea AS bloomfilter) WITH FUNCTION bloom_from_bytea(bytea);
+COMMENT ON CAST (bytea AS bloomfilter) IS 'filter from its binary form, validated';
+
+CREATE CAST (bloomfilter AS bytea) WITH FUNCTION bloom_to_bytea(bloomfilter);
+COMMENT ON CAST (bloomfilter AS bytea) IS 'binary form of a filter';
+
+--
+-- Creating filters, adding elements
+--
+
+CREATE FUNCTION bloom_create(
+	expected_items bigint,
+	false_positive_rate float8 DEFAULT 0.01,
+	layout text DEFAULT 'blocked',
+	seed bigint DEFAULT 0)
+	RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_create' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_create(bigint, float8, text, bigint) IS
+	'empty filter with room for so many distinct elements at a false-positive rate';
+
+CREATE FUNCTION bloom_add(filter bloomfilter, element anyelement) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_add(bloomfilter, anyelement) IS
+	'filter with one element more; NULL adds nothing';
+
+CREATE FUNCTION bloom_add(filter bloomfilter, element text) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_add(bloomfilter, text) IS
+	'filter with one element more; NULL adds nothing';
+
+CREATE FUNCTION bloom_bytes(
+	expected_items bigint,
+	false_positive_rate float8 DEFAULT 0.01,
+	layout text DEFAULT 'blocked')
+	RETURNS bigint
+	AS 'MODULE_PATHNAME', 'bloomfilter_bytes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_bytes(bigint, float8, text) IS
+	'bytes that a filter for so many distinct elements takes when it is full';
+
+--
+-- Membership
+--
+
+CREATE FUNCTION bloom_contains_sel(internal, oid, internal, integer) RETURNS float8
+	AS 'MODULE_PATHNAME', 'bloomfilter_contains_sel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_contains_sel(internal, oid, internal, integer) IS
+	'restriction selectivity of @> and <@ with a filter';
+
+CREATE FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
+	AS 'MODULE_PATHNAME', 'bloomfilter_contains_joinsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, internal) IS
+	'join selectivity of @> and <@ with a filter';
+
+CREATE FUNCTION bloom_contains(filter bloomfilter, element anyelement) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloomfilter_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4;
+COMMENT ON FUNCTION bloom_contains(bloomfilter, anyelement) IS
+	'is the element in the filter? false is certain, true is probable';
+
+CREATE FUNCTION bloom_contains(filter bloomfilter, element text) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloomfilter_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4;
+COMMENT ON FUNCTION bloom_contains(bloomfilter, text) IS
+	'is the element in the filter? false is certain, true is probable';
+
+CREATE FUNCTION bloom_contained(element anyelement, filter bloomfilter) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloomfilter_contained' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4;
+COMMENT ON FUNCTION bloom_contained(anyelement, bloomfilter) IS 'implementation of <@ operator';
+
+CREATE FUNCTION bloom_contained(element text, filter bloomfilter) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloomfilter_contained' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4;
+COMMENT ON FUNCTION bloom_contained(text, bloomfilter) IS 'implementation of <@ operator';
+
+CREATE OPERATOR @> (
+	LEFTARG = bloomfilter, RIGHTARG = anyelement, FUNCTION = bloom_contains,
+	COMMUTATOR = <@, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
+);
+COMMENT ON OPERATOR @> (bloomfilter, anyelement) IS 'filter contains element, probably';
+
+CREATE OPERATOR <@ (
+	LEFTARG = anyelement, RIGHTARG = bloomfilter, FUNCTION = bloom_contained,
+	COMMUTATOR = @>, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
+);
+COMMENT ON OPERATOR <@ (anyelement, bloomfilter) IS 'element is in filter, probably';
+
+-- The twins for text let an untyped literal work: filter @> 'alice'.
+
+CREATE OPERATOR @> (
+	LEFTARG = bloomfilter, RIGHTARG = text, FUNCTION = bloom_contains,
+	COMMUTATOR = <@, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
+);
+COMMENT ON OPERATOR @> (bloomfilter, text) IS 'filter contains element, probably';
+
+CREATE OPERATOR <@ (
+	LEFTARG = text, RIGHTARG = bloomfilter, FUNCTION = bloom_contained,
+	COMMUTATOR = @>, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
+);
+COMMENT ON OPERATOR <@ (text, bloomfilter) IS 'element is in filter, probably';
+
+--
+-- Set algebra
+--
+
+CREATE FUNCTION bloom_union(bloomfilter, bloomfilter) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_union' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_union(bloomfilter, bloomfilter) IS
+	'filter of the elements of either filter';
+
+CREATE OPERATOR | (
+	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_union, COMMUTATOR = |
+);
+COMMENT ON OPERATOR | (bloomfilter, bloomfilter) IS 'union';
+
+CREATE FUNCTION bloom_intersection(bloomfilter, bloomfilter) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_intersection' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_intersection(bloomfilter, bloomfilter) IS
+	'filter that contains what both filters contain';
+
+CREATE OPERATOR & (
+	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_intersection, COMMUTATOR = &
+);
+COMMENT ON OPERATOR & (bloomfilter, bloomfilter) IS 'intersection';
+
+CREATE FUNCTION bloom_superset(bloomfilter, bloomfilter) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloomfilter_superset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_superset(bloomfilter, bloomfilter) IS
+	'may the first filter hold every element of the second? false is certain';
+
+CREATE FUNCTION bloom_subset(bloomfilter, bloomfilter) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloomfilter_subset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_subset(bloomfilter, bloomfilter) IS
+	'may the second filter hold every element of the first? false is certain';
+
+CREATE OPERATOR >>= (
+	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_superset,
+	COMMUTATOR = <<=, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR >>= (bloomfilter, bloomfilter) IS 'may hold all elements of';
+
+CREATE OPERATOR <<= (
+	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_subset,
+	COMMUTATOR = >>=, RESTRICT = contsel, JOIN = contjoinsel
+);
+COMMENT ON OPERATOR <<= (bloomfilter, bloomfilter) IS 'all elements may be held by';
+
+CREATE FUNCTION bloom_eq(bloomfilter, bloomfilter) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloomfilter_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_eq(bloomfilter, bloomfilter) IS 'implementation of = operator';
+
+CREATE FUNCTION bloom_ne(bloomfilter, bloomfilter) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloomfilter_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_ne(bloomfilter, bloomfilter) IS 'implementation of <> operator';
+
+CREATE OPERATOR = (
+	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_eq,
+	COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel
+);
+COMMENT ON OPERATOR = (bloomfilter, bloomfilter) IS 'equal: same bytes';
+
+CREATE OPERATOR <> (
+	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_ne,
+	COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (bloomfilter, bloomfilter) IS 'not equal';
+
+--
+-- Estimates and insight
+--
+
+CREATE FUNCTION bloom_cardinality(bloomfilter) RETURNS float8
+	AS 'MODULE_PATHNAME', 'bloomfilter_cardinality' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_cardinality(bloomfilter) IS
+	'estimated number of distinct elements; Infinity when saturated';
+
+CREATE OPERATOR # (RIGHTARG = bloomfilter, FUNCTION = bloom_cardinality);
+COMMENT ON OPERATOR # (NONE, bloomfilter) IS 'estimated number of distinct elements';
+
+CREATE FUNCTION bloom_union_cardinality(bloomfilter, bloomfilter) RETURNS float8
+	AS 'MODULE_PATHNAME', 'bloomfilter_union_cardinality' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_union_cardinality(bloomfilter, bloomfilter) IS
+	'estimated number of distinct elements in either filter';
+
+CREATE FUNCTION bloom_intersection_cardinality(bloomfilter, bloomfilter) RETURNS float8
+	AS 'MODULE_PATHNAME', 'bloomfilter_intersection_cardinality' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_intersection_cardinality(bloomfilter, bloomfilter) IS
+	'estimated number of distinct elements in both filters';
+
+CREATE FUNCTION bloom_jaccard(bloomfilter, bloomfilter) RETURNS float8
+	AS 'MODULE_PATHNAME', 'bloomfilter_jaccard' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_jaccard(bloomfilter, bloomfilter) IS
+	'estimated similarity: elements in both filters over elements in either';
+
+CREATE FUNCTION bloom_fpp(bloomfilter) RETURNS float8
+	AS 'MODULE_PATHNAME', 'bloomfilter_fpp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_fpp(bloomfilter) IS
+	'false-positive rate that the filter has now';
+
+CREATE FUNCTION bloom_info(
+	filter bloomfilter,
+	OUT layout text,
+	OUT element_type regtype,
+	OUT representation text,
+	OUT bits bigint,
+	OUT hashes integer,
+	OUT bits_set bigint,
+	OUT fill float8,
+	OUT cardinality float8,
+	OUT capacity bigint,
+	OUT requested_rate real,
+	OUT current_rate float8,
+	OUT bytes bigint,
+	OUT overfull boolean,
+	OUT seed bigint)
+	RETURNS record
+	AS 'MODULE_PATHNAME', 'bloomfilter_info' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION bloom_info(bloomfilter) IS
+	'parameters, contents and condition of a filter';
+
+--
+-- Reshaping
+--
+
+CREATE FUNCTION bloom_fold(filter bloomfilter, false_positive_rate float8) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_fold' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION bloom_fold(bloomfilter, float8) IS
+	'smallest form of a filter that still has at most that false-positive rate';
+
+--
+-- Aggregates over elements
+--
+
+CREATE FUNCTION bloom_agg_add(internal, anyelement) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_self_sized' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_add(internal, anyelement) IS 'aggregate transition function';
+
+CREATE FUNCTION bloom_agg_add(internal, anyelement, bigint) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_sized' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_add(internal, anyelement, bigint) IS 'aggregate transition function';
+
+CREATE FUNCTION bloom_agg_add(internal, anyelement, bigint, float8) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_sized' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_add(internal, anyelement, bigint, float8) IS 'aggregate transition function';
+
+CREATE FUNCTION bloom_agg_add(internal, anyelement, bloomfilter) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_onto' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_add(internal, anyelement, bloomfilter) IS 'aggregate transition function';
+
+CREATE FUNCTION bloom_agg_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_combine(internal, internal) IS 'aggregate combine function';
+
+CREATE FUNCTION bloom_agg_serialize(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_serialize(internal) IS 'aggregate serialization function';
+
+CREATE FUNCTION bloom_agg_deserialize(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_agg_deserialize(bytea, internal) IS 'aggregate deserialization function';
+
+CREATE FUNCTION bloom_agg_final(internal) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_agg_final(internal) IS 'aggregate final function';
+
+CREATE AGGREGATE bloom_agg(element anyelement) (
+	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
+	FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+	SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(anyelement) IS
+	'filter of all non-null values, sized by itself for a false-positive rate of 1 %';
+
+CREATE AGGREGATE bloom_agg(element anyelement, expected_items bigint) (
+	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
+	FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+	SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(anyelement, bigint) IS
+	'filter of all non-null values, with room for so many distinct ones at a false-positive rate of 1 %';
+
+CREATE AGGREGATE bloom_agg(element anyelement, expected_items bigint, false_positive_rate float8) (
+	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
+	FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+	SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(anyelement, bigint, float8) IS
+	'filter of all non-null values, with room for so many distinct ones (NULL: sized by itself) at a false-positive rate';
+
+CREATE AGGREGATE bloom_agg(element anyelement, filter bloomfilter) (
+	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
+	FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+	SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(anyelement, bloomfilter) IS
+	'copy of a filter with all non-null values added';
+
+--
+-- Aggregates over filters
+--
+
+CREATE FUNCTION bloom_union_agg_add(internal, bloomfilter) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_union_agg_add' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_union_agg_add(internal, bloomfilter) IS 'aggregate transition function';
+
+CREATE FUNCTION bloom_union_agg_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_union_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_union_agg_combine(internal, internal) IS 'aggregate combine function';
+
+CREATE FUNCTION bloom_union_agg_serialize(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME', 'bloomfilter_union_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_union_agg_serialize(internal) IS 'aggregate serialization function';
+
+CREATE FUNCTION bloom_union_agg_deserialize(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_union_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_union_agg_deserialize(bytea, internal) IS 'aggregate deserialization function';
+
+CREATE FUNCTION bloom_union_agg_final(internal) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_union_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_union_agg_final(internal) IS 'aggregate final function';
+
+CREATE AGGREGATE bloom_union_agg(bloomfilter) (
+	SFUNC = bloom_union_agg_add, STYPE = internal, SSPACE = 10000,
+	FINALFUNC = bloom_union_agg_final, COMBINEFUNC = bloom_union_agg_combine,
+	SERIALFUNC = bloom_union_agg_serialize, DESERIALFUNC = bloom_union_agg_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_union_agg(bloomfilter) IS
+	'filter of the elements of all non-null filters';
+
+CREATE FUNCTION bloom_intersect_agg_add(internal, bloomfilter) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_intersect_agg_add' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_intersect_agg_add(internal, bloomfilter) IS 'aggregate transition function';
+
+CREATE FUNCTION bloom_intersect_agg_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_intersect_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_intersect_agg_combine(internal, internal) IS 'aggregate combine function';
+
+CREATE FUNCTION bloom_intersect_agg_serialize(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME', 'bloomfilter_intersect_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_intersect_agg_serialize(internal) IS 'aggregate serialization function';
+
+CREATE FUNCTION bloom_intersect_agg_deserialize(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_intersect_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_intersect_agg_deserialize(bytea, internal) IS 'aggregate deserialization function';
+
+CREATE FUNCTION bloom_intersect_agg_final(internal) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_intersect_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_intersect_agg_final(internal) IS 'aggregate final function';
+
+CREATE AGGREGATE bloom_intersect_agg(bloomfilter) (
+	SFUNC = bloom_intersect_agg_add, STYPE = internal, SSPACE = 10000,
+	FINALFUNC = bloom_intersect_agg_final, COMBINEFUNC = bloom_intersect_agg_combine,
+	SERIALFUNC = bloom_intersect_agg_serialize, DESERIALFUNC = bloom_intersect_agg_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_intersect_agg(bloomfilter) IS
+	'filter that contains what all non-null filters contain; NULL over no rows';

@@ -1,0 +1,57 @@
+/*
+ * accumulator.h
+ *		A filter under construction: the heart of the aggregates' states.
+ *
+ * It collects distinct hashes in a set while that is smaller than the bits
+ * would be, or, as long as it has no size of its own, up to BF_SIZING_LIMIT
+ * of them; then it goes over to bits.  Everything it owns is in the memory
+ * context that it was created in.
+ */
+#ifndef BF_ACCUMULATOR_H
+#define BF_ACCUMULATOR_H
+
+#include "postgres.h"
+
+#include "core/format.h"
+#include "core/hashset.h"
+#include "params.h"
+#include "value.h"
+
+typedef struct Accumulator
+{
+	bf_params	params;			/* m = 0 while it has no size */
+	bool		sizing;			/* sizes itself at the end */
+	uint8		npending;
+	uint32		set_limit;		/* hashes above which it goes over to bits */
+	bf_hashset	set;			/* while there are no bits */
+	uint8	   *bits;			/* aligned to a cache line; NULL at first */
+	uint64_t   *pending;		/* hashes prefetched but not set, or NULL */
+	MemoryContext context;
+} Accumulator;
+
+/*
+ * Begins one with the given parameters; m = 0 lets it size itself.  It may be
+ * embedded in another struct; context is where it keeps the rest.
+ */
+extern void begin_accumulator(Accumulator *accumulator, const bf_params *params,
+							  MemoryContext context);
+
+/* Adds an element by its hash. */
+extern void accumulate_hash(Accumulator *accumulator, uint64 hash);
+
+/* Adds the elements of a filter of the same size, or of another's state. */
+extern void accumulate_filter(Accumulator *accumulator, const bf_filter *filter);
+extern void accumulate_other(Accumulator *accumulator, Accumulator *other);
+
+/*
+ * The finished filter, in the current memory context.  The accumulator can go
+ * on after it.
+ */
+extern Bloomfilter *finish_accumulator(Accumulator *accumulator, SizeLadder *ladder);
+
+/* Its state as bytes, and back: checks that the bytes are of such a state. */
+extern bytea *serialize_accumulator(Accumulator *accumulator);
+extern void deserialize_accumulator(Accumulator *accumulator, const uint8 *bytes,
+									uint64 size, MemoryContext context);
+
+#endif							/* BF_ACCUMULATOR_H */

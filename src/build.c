@@ -1,0 +1,93 @@
+/*
+ * build.c
+ *		Creating a filter and adding single elements to it.
+ */
+#include "pg_compat.h"
+
+#include "core/block.h"
+#include "core/bytes.h"
+#include "core/probe.h"
+#include "element.h"
+#include "errors.h"
+#include "fmgr.h"
+#include "params.h"
+#include "utils/builtins.h"
+#include "value.h"
+
+PG_FUNCTION_INFO_V1(bloomfilter_create);
+PG_FUNCTION_INFO_V1(bloomfilter_add);
+
+Datum
+bloomfilter_create(PG_FUNCTION_ARGS)
+{
+	bf_layout	layout = layout_from_name(text_to_cstring(PG_GETARG_TEXT_PP(2)));
+	bf_params	params = solve_params(PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1), layout,
+									  (uint64) PG_GETARG_INT64(3));
+
+	PG_RETURN_POINTER(make_empty_value(&params));
+}
+
+/* A copy of a sparse filter with one hash more, which it does not have yet. */
+static Bloomfilter *
+insert_hash(const bf_filter *filter, const bf_params *params, uint64 hash)
+{
+	bf_filter	result = {.params = *params, .sparse = true};
+	uint64		at = bf_lower_bound(filter->payload, filter->nhashes, hash);
+	uint8	   *payload;
+	Bloomfilter *value;
+
+	result.nhashes = filter->nhashes + 1;
+	value = make_value(&result, false, &payload);
+	copy_bytes(payload, filter->payload, 8 * at);
+	bf_store64(payload + 8 * at, hash);
+	copy_bytes(payload + 8 * (at + 1), filter->payload + 8 * at, 8 * (filter->nhashes - at));
+	return value;
+}
+
+static Bloomfilter *
+add_hash(const bf_filter *filter, const bf_params *params, uint64 hash)
+{
+	bf_filter	source = *filter;
+	bf_filter	result;
+	bf_shape	shape = bf_shape_of(params);
+	uint8	   *bits;
+	Bloomfilter *value;
+
+	if (filter->sparse && bf_contains(filter, hash))
+		return copy_value(filter);
+	if (filter->sparse && filter->nhashes < bf_sparse_limit(params->m))
+		return insert_hash(filter, params, hash);
+
+	source.params = *params;
+	value = make_dense_value(&source, &result, &bits);
+	bf_bits_add(bits, &shape, hash);
+	return value;
+}
+
+/* Not strict: adding NULL adds nothing, rather than losing the filter. */
+Datum
+bloomfilter_add(PG_FUNCTION_ARGS)
+{
+	const ElementType *element = element_type_of_argument(fcinfo, 1);
+	bf_filter	filter;
+	bf_params	params;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	if (PG_ARGISNULL(1))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	open_filter(PG_GETARG_DATUM(0), &filter);
+	params = filter.params;
+	if (params.m == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("cannot add to an empty bloom filter without a size"),
+				 errdetail("It comes from an aggregate over no rows, which says nothing of how large it should be."),
+				 errhint("Use bloom_create() or bloom_agg().")));
+	if (params.element_class == BF_CLASS_NONE)
+		params.element_class = element->element_class;
+	if (params.element_class != element->element_class)
+		report_class_mismatch(params.element_class, element->element_class);
+	PG_RETURN_POINTER(add_hash(&filter, &params,
+							   element->hash(PG_GETARG_DATUM(1), params.seed)));
+}

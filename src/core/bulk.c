@@ -1,0 +1,149 @@
+/*
+ * bulk.c
+ *		Loops over all the bits of a filter, for several instruction sets.
+ *
+ * Each loop is written once in plain C, as an inlined body, and compiled for
+ * a few instruction sets by function attributes; the compiler vectorises it
+ * (the makefile compiles this file at -O3).  A build therefore runs on every
+ * CPU of its architecture, and never depends on the builder's.
+ */
+#include "bulk.h"
+
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAVE_TARGETS 1
+#define TARGET_AVX2 __attribute__((target("avx2,popcnt")))
+#define TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt")))
+#define CPU_HAS_AVX2 \
+	(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt"))
+#define CPU_HAS_AVX512 \
+	(__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && \
+	 __builtin_cpu_supports("avx512vpopcntdq"))
+#endif
+
+#define BODY static inline __attribute__((always_inline))
+
+/*
+ * Defines name(params) to run name_body(args), compiled for the best
+ * instruction set of the machine that it runs on.
+ */
+#ifdef HAVE_TARGETS
+#define DISPATCH(result, name, params, args) \
+	TARGET_AVX2 static result name##_avx2 params { return name##_body args; } \
+	TARGET_AVX512 static result name##_avx512 params { return name##_body args; } \
+	result name params \
+	{ \
+		if (CPU_HAS_AVX512) \
+			return name##_avx512 args; \
+		if (CPU_HAS_AVX2) \
+			return name##_avx2 args; \
+		return name##_body args; \
+	}
+#else
+#define DISPATCH(result, name, params, args) \
+	result name params { return name##_body args; }
+#endif
+
+/*
+ * A word of bits in whatever byte order the machine has: for operations to
+ * which the order of the bits does not matter.
+ */
+BODY uint64_t
+load_word(const uint8_t *p)
+{
+	uint64_t	word;
+
+	memcpy(&word, p, sizeof(word));
+	return word;
+}
+
+BODY void
+store_word(uint8_t *p, uint64_t word)
+{
+	memcpy(p, &word, sizeof(word));
+}
+
+BODY void
+bf_or_body(uint8_t *restrict dst, const uint8_t *restrict src, size_t size)
+{
+	for (size_t i = 0; i < size; i += 8)
+		store_word(dst + i, load_word(dst + i) | load_word(src + i));
+}
+
+BODY void
+bf_and_body(uint8_t *restrict dst, const uint8_t *restrict src, size_t size)
+{
+	for (size_t i = 0; i < size; i += 8)
+		store_word(dst + i, load_word(dst + i) & load_word(src + i));
+}
+
+BODY uint64_t
+bf_popcount_body(const uint8_t *bits, size_t size)
+{
+	uint64_t	count = 0;
+
+	for (size_t i = 0; i < size; i += 8)
+		count += (uint64_t) __builtin_popcountll(load_word(bits + i));
+	return count;
+}
+
+BODY uint64_t
+bf_popcount_or_body(const uint8_t *a, const uint8_t *b, size_t size)
+{
+	uint64_t	count = 0;
+
+	for (size_t i = 0; i < size; i += 8)
+		count += (uint64_t) __builtin_popcountll(load_word(a + i) | load_word(b + i));
+	return count;
+}
+
+BODY bool
+bf_is_subset_body(const uint8_t *sub, const uint8_t *super, size_t size)
+{
+	uint64_t	missing = 0;
+
+	for (size_t i = 0; i < size; i += 8)
+		missing |= load_word(sub + i) & ~load_word(super + i);
+	return missing == 0;
+}
+
+BODY void
+bf_count_blocks_body(const uint8_t *bits, size_t nblocks, bf_histogram *histogram)
+{
+	for (size_t i = 0; i < nblocks; i++)
+		histogram->blocks[bf_popcount_body(bits + i * BF_BLOCK_BYTES, BF_BLOCK_BYTES)]++;
+}
+
+BODY void
+bf_fold_body(uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run)
+{
+	for (size_t i = 0; i < nblocks; i++)
+	{
+		uint8_t		block[BF_BLOCK_BYTES];
+
+		memcpy(block, src, BF_BLOCK_BYTES);
+		src += BF_BLOCK_BYTES;
+		for (size_t j = 1; j < run; j++, src += BF_BLOCK_BYTES)
+			bf_or_body(block, src, BF_BLOCK_BYTES);
+		memcpy(dst + i * BF_BLOCK_BYTES, block, BF_BLOCK_BYTES);
+	}
+}
+
+DISPATCH(void, bf_or, (uint8_t *dst, const uint8_t *src, size_t size), (dst, src, size))
+DISPATCH(void, bf_and, (uint8_t *dst, const uint8_t *src, size_t size), (dst, src, size))
+DISPATCH(uint64_t, bf_popcount, (const uint8_t *bits, size_t size), (bits, size))
+DISPATCH(uint64_t, bf_popcount_or, (const uint8_t *a, const uint8_t *b, size_t size), (a, b, size))
+DISPATCH(bool, bf_is_subset, (const uint8_t *sub, const uint8_t *super, size_t size), (sub, super, size))
+DISPATCH(void, bf_count_blocks, (const uint8_t *bits, size_t nblocks, bf_histogram *histogram),
+		 (bits, nblocks, histogram))
+DISPATCH(void, bf_fold, (uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run),
+		 (dst, src, nblocks, run))
+
+void
+bf_spread(uint8_t *dst, const uint8_t *src, uint64_t first, size_t nblocks, size_t run)
+{
+	for (size_t i = 0; i < nblocks; i++)
+		memcpy(dst + i * BF_BLOCK_BYTES, src + (first + i) / run * BF_BLOCK_BYTES,
+			   BF_BLOCK_BYTES);
+}

@@ -1,0 +1,63 @@
+/*
+ * combine.c
+ *		Compatibility of filters.
+ */
+#include "combine.h"
+
+static bool
+divides(uint64_t a, uint64_t b)
+{
+	return a < b ? b % a == 0 : a % b == 0;
+}
+
+bf_mismatch
+bf_compare_params(const bf_params *a, const bf_params *b)
+{
+	if (a->element_class != b->element_class &&
+		a->element_class != BF_CLASS_NONE && b->element_class != BF_CLASS_NONE)
+		return BF_MISMATCH_CLASS;
+	if (a->m == 0 || b->m == 0)
+		return BF_MATCH;
+	if (a->layout != b->layout)
+		return BF_MISMATCH_LAYOUT;
+	if (a->k != b->k)
+		return BF_MISMATCH_K;
+	if (a->seed != b->seed)
+		return BF_MISMATCH_SEED;
+	if (a->m != b->m && (a->layout != BF_BLOCKED || !divides(a->m, b->m)))
+		return BF_MISMATCH_SIZE;
+	return BF_MATCH;
+}
+
+/* Some order among filters without a size, so that either way gives the same. */
+static const bf_params *
+lesser(const bf_params *a, const bf_params *b)
+{
+	if (a->rate != b->rate)
+		return a->rate < b->rate ? a : b;
+	if (a->layout != b->layout)
+		return a->layout < b->layout ? a : b;
+	if (a->k != b->k)
+		return a->k < b->k ? a : b;
+	return a->seed < b->seed ? a : b;
+}
+
+bf_params
+bf_combined_params(const bf_params *a, const bf_params *b)
+{
+	bf_params	result;
+
+	if (a->m == 0 && b->m == 0)
+		return *lesser(a, b);
+	if (a->m == 0 || b->m == 0)
+		return a->m == 0 ? *b : *a;
+
+	result = *a;
+	if (result.element_class == BF_CLASS_NONE)
+		result.element_class = b->element_class;
+	if (b->m > result.m)
+		result.m = b->m;
+	if (b->rate < result.rate)
+		result.rate = b->rate;
+	return result;
+}

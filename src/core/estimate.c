@@ -1,0 +1,61 @@
+/*
+ * estimate.c
+ *		Estimators of cardinality and of the false-positive rate.
+ */
+#include "estimate.h"
+
+#include <math.h>
+
+double
+bf_cardinality(const bf_shape *shape, uint64_t bits_set)
+{
+	double		bits = (double) shape->nblocks * shape->block_bits;
+	double		per_element = -expm1(shape->k * log1p(-1.0 / shape->block_bits));
+
+	if (bits_set == 0)
+		return 0;
+	if ((double) bits_set >= bits)
+		return INFINITY;
+	return log1p(-(double) bits_set / bits) / log1p(-per_element / shape->nblocks);
+}
+
+uint64_t
+bf_histogram_bits(const bf_histogram *histogram)
+{
+	uint64_t	bits = 0;
+
+	for (unsigned set = 1; set <= BF_BLOCK_BITS; set++)
+		bits += set * histogram->blocks[set];
+	return bits;
+}
+
+double
+bf_current_rate_blocked(const bf_shape *shape, const bf_histogram *histogram)
+{
+	double		sum = 0;
+
+	for (int set = 1; set <= BF_BLOCK_BITS; set++)
+		sum += (double) histogram->blocks[set] *
+			pow((double) set / BF_BLOCK_BITS, shape->k);
+	return sum / shape->nblocks;
+}
+
+double
+bf_current_rate_classic(const bf_shape *shape, uint64_t bits_set)
+{
+	return pow((double) bits_set / shape->block_bits, shape->k);
+}
+
+double
+bf_current_rate_sparse(uint64_t nhashes)
+{
+	return ldexp((double) nhashes, -64);
+}
+
+double
+bf_intersection_of(double a, double b, double a_or_b)
+{
+	if (isinf(a_or_b))
+		return NAN;
+	return fmax(0, fmin(a + b - a_or_b, fmin(a, b)));
+}

@@ -1,0 +1,89 @@
+/*
+ * sparse.c
+ *		Searching and merging sorted arrays of hashes.
+ */
+#include "sparse.h"
+
+#include <stddef.h>
+
+uint64_t
+bf_lower_bound(const uint8_t *hashes, uint64_t count, uint64_t hash)
+{
+	uint64_t	low = 0;
+
+	while (count > 0)
+	{
+		uint64_t	half = count / 2;
+
+		if (bf_hash_at(hashes, low + half) < hash)
+		{
+			low += half + 1;
+			count -= half + 1;
+		}
+		else
+			count = half;
+	}
+	return low;
+}
+
+bool
+bf_sparse_contains(const uint8_t *hashes, uint64_t count, uint64_t hash)
+{
+	uint64_t	i = bf_lower_bound(hashes, count, hash);
+
+	return i < count && bf_hash_at(hashes, i) == hash;
+}
+
+/*
+ * Reads the least hash that is left and advances past it on every side that
+ * has it; *both tells whether that was both.
+ */
+static uint64_t
+next_hash(bf_merge *merge, bool *both)
+{
+	bool		a_left = merge->i < merge->acount;
+	bool		b_left = merge->j < merge->bcount;
+	uint64_t	a = a_left ? bf_hash_at(merge->a, merge->i) : UINT64_MAX;
+	uint64_t	b = b_left ? bf_hash_at(merge->b, merge->j) : UINT64_MAX;
+
+	merge->i += a_left && a <= b;
+	merge->j += b_left && b <= a;
+	*both = a_left && b_left && a == b;
+	return a < b ? a : b;
+}
+
+uint64_t
+bf_merge_union(bf_merge *merge, uint8_t *out, uint64_t max)
+{
+	uint64_t	count = 0;
+
+	for (; max > 0 && !bf_merge_done(merge); max--)
+	{
+		bool		both;
+		uint64_t	hash = next_hash(merge, &both);
+
+		if (out != NULL)
+			bf_store64(out + 8 * count, hash);
+		count++;
+	}
+	return count;
+}
+
+uint64_t
+bf_merge_intersection(bf_merge *merge, uint8_t *out, uint64_t max)
+{
+	uint64_t	count = 0;
+
+	for (; max > 0 && !bf_merge_done(merge); max--)
+	{
+		bool		both;
+		uint64_t	hash = next_hash(merge, &both);
+
+		if (!both)
+			continue;
+		if (out != NULL)
+			bf_store64(out + 8 * count, hash);
+		count++;
+	}
+	return count;
+}

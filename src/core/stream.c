@@ -1,0 +1,73 @@
+/*
+ * stream.c
+ *		Reading filters of any representation and size as dense bits.
+ */
+#include "stream.h"
+
+#include <string.h>
+
+#include "block.h"
+#include "sparse.h"
+
+bf_stream
+bf_stream_start(const bf_filter *filter, uint64_t m)
+{
+	bf_params	params = filter->params;
+	bf_stream	stream;
+
+	params.m = m;
+	stream.filter = filter;
+	stream.shape = bf_shape_of(&params);
+	stream.next_hash = 0;
+	return stream;
+}
+
+/*
+ * Since the block of a hash is monotone in the hash, the hashes of a stretch
+ * of blocks stand together in a sparse filter.
+ */
+static void
+expand_piece(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
+{
+	const bf_filter *filter = stream->filter;
+
+	memset(scratch, 0, size);
+	while (stream->next_hash < filter->nhashes)
+	{
+		uint64_t	hash = bf_hash_at(filter->payload, stream->next_hash);
+		uint64_t	offset = bf_block_offset(&stream->shape, hash);
+
+		if (offset >= from + size)
+			break;
+		bf_block_add(scratch + (offset - from), &stream->shape, hash);
+		stream->next_hash++;
+	}
+}
+
+const uint8_t *
+bf_stream_read(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
+{
+	const bf_filter *filter = stream->filter;
+	uint32_t	wanted = stream->shape.nblocks;
+	uint32_t	present = bf_shape_of(&filter->params).nblocks;
+
+	if (filter->sparse)
+		expand_piece(stream, from, size, scratch);
+	else if (present == wanted)
+		return filter->payload + from;
+	else if (present > wanted)
+		bf_fold(scratch, filter->payload + from * (present / wanted),
+				size / BF_BLOCK_BYTES, present / wanted);
+	else
+		bf_spread(scratch, filter->payload, from / BF_BLOCK_BYTES,
+				  size / BF_BLOCK_BYTES, wanted / present);
+	return scratch;
+}
+
+void
+bf_expand(const bf_filter *filter, uint64_t from, uint64_t to,
+		  const bf_shape *shape, uint8_t *bits)
+{
+	for (uint64_t i = from; i < to; i++)
+		bf_bits_add(bits, shape, bf_hash_at(filter->payload, i));
+}

@@ -1,0 +1,383 @@
+/*
+ * element.c
+ *		From an SQL value to its hash.
+ *
+ * Every type is brought to bytes that are equal exactly if the values are
+ * equal in SQL: doc/format.md, "Canonical bytes".  The server's own hash
+ * functions are of no use here: they are not promised to stay the same, and
+ * differ with byte order.
+ */
+#include "pg_compat.h"
+
+#include <math.h>
+#include <sys/socket.h>
+
+#include "access/htup_details.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_enum.h"
+#include "catalog/pg_type.h"
+#include "core/format.h"
+#include "core/hash.h"
+#include "element.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/float.h"
+#include "utils/inet.h"
+#include "utils/lsyscache.h"
+#include "utils/numeric.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+static uint64
+hash_of_bool(Datum value, uint64 seed)
+{
+	uint8		byte = DatumGetBool(value) ? 1 : 0;
+
+	return bf_hash_bytes(&byte, 1, seed);
+}
+
+static uint64
+hash_of_int2(Datum value, uint64 seed)
+{
+	return bf_hash_word((uint64) (int64) DatumGetInt16(value), seed);
+}
+
+/* also for date, a number of days */
+static uint64
+hash_of_int4(Datum value, uint64 seed)
+{
+	return bf_hash_word((uint64) (int64) DatumGetInt32(value), seed);
+}
+
+/* also for time, timestamp and timestamptz, which are numbers of microseconds */
+static uint64
+hash_of_int8(Datum value, uint64 seed)
+{
+	return bf_hash_word((uint64) DatumGetInt64(value), seed);
+}
+
+static uint64
+hash_of_double(double number, uint64 seed)
+{
+	uint64		word;
+
+	if (isnan(number))
+		return bf_hash_word(UINT64CONST(0x7FF8000000000000), seed);
+	if (number == 0)
+		number = 0;				/* the positive one */
+	memcpy(&word, &number, sizeof(word));
+	return bf_hash_word(word, seed);
+}
+
+static uint64
+hash_of_float4(Datum value, uint64 seed)
+{
+	return hash_of_double((double) DatumGetFloat4(value), seed);
+}
+
+static uint64
+hash_of_float8(Datum value, uint64 seed)
+{
+	return hash_of_double(DatumGetFloat8(value), seed);
+}
+
+static uint64
+hash_of_numeric(Datum value, uint64 seed)
+{
+	Numeric		number = DatumGetNumeric(value);
+	char	   *digits = numeric_normalize(number);
+	uint64		hash = bf_hash_bytes(digits, strlen(digits), seed);
+
+	pfree(digits);
+	if ((Pointer) number != DatumGetPointer(value))
+		pfree(number);
+	return hash;
+}
+
+/* Characters in the database's encoding, hashed as UTF-8. */
+static uint64
+hash_of_characters(const char *characters, int size, uint64 seed)
+{
+	const char *utf8 = characters;
+	uint64		hash;
+
+	if (GetDatabaseEncoding() != PG_UTF8 && GetDatabaseEncoding() != PG_SQL_ASCII)
+	{
+		utf8 = pg_server_to_any(characters, size, PG_UTF8);
+		if (utf8 != characters)
+			size = strlen(utf8);
+	}
+	hash = bf_hash_bytes(utf8, size, seed);
+	if (utf8 != characters)
+		pfree((char *) utf8);
+	return hash;
+}
+
+static uint64
+hash_of_text(Datum value, uint64 seed)
+{
+	text	   *characters = DatumGetTextPP(value);
+	uint64		hash = hash_of_characters(VARDATA_ANY(characters),
+									   VARSIZE_ANY_EXHDR(characters), seed);
+
+	if ((Pointer) characters != DatumGetPointer(value))
+		pfree(characters);
+	return hash;
+}
+
+static uint64
+hash_of_bpchar(Datum value, uint64 seed)
+{
+	BpChar	   *characters = DatumGetBpCharPP(value);
+	int			size = bpchartruelen(VARDATA_ANY(characters), VARSIZE_ANY_EXHDR(characters));
+	uint64		hash = hash_of_characters(VARDATA_ANY(characters), size, seed);
+
+	if ((Pointer) characters != DatumGetPointer(value))
+		pfree(characters);
+	return hash;
+}
+
+static uint64
+hash_of_name(Datum value, uint64 seed)
+{
+	const char *name = NameStr(*DatumGetName(value));
+
+	return hash_of_characters(name, strlen(name), seed);
+}
+
+/* An enum's OID differs from database to database; its label does not. */
+static uint64
+hash_of_enum(Datum value, uint64 seed)
+{
+	HeapTuple	tuple = SearchSysCache1(ENUMOID, value);
+	const char *label;
+	uint64		hash;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid internal value for enum: %u", DatumGetObjectId(value))));
+	label = NameStr(((Form_pg_enum) GETSTRUCT(tuple))->enumlabel);
+	hash = hash_of_characters(label, strlen(label), seed);
+	ReleaseSysCache(tuple);
+	return hash;
+}
+
+static uint64
+hash_of_bytea(Datum value, uint64 seed)
+{
+	bytea	   *bytes = DatumGetByteaPP(value);
+	uint64		hash = bf_hash_bytes(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), seed);
+
+	if ((Pointer) bytes != DatumGetPointer(value))
+		pfree(bytes);
+	return hash;
+}
+
+static uint64
+hash_of_uuid(Datum value, uint64 seed)
+{
+	return bf_hash_bytes(DatumGetUUIDP(value)->data, UUID_LEN, seed);
+}
+
+static uint64
+hash_of_timetz(Datum value, uint64 seed)
+{
+	TimeTzADT  *time = DatumGetTimeTzADTP(value);
+	uint8		bytes[12];
+
+	bf_store64(bytes, (uint64) time->time);
+	bf_store32(bytes + 8, (uint32) time->zone);
+	return bf_hash_bytes(bytes, sizeof(bytes), seed);
+}
+
+/*
+ * Intervals are equal if they span the same time, a month counting as 30 days
+ * and a day as 24 hours.  The span is brought to whole days and the
+ * microseconds left over, which have one form each.
+ */
+static uint64
+hash_of_interval(Datum value, uint64 seed)
+{
+	Interval   *interval = DatumGetIntervalP(value);
+	int64		days = (int64) interval->month * DAYS_PER_MONTH + interval->day;
+	int64		microseconds = interval->time % USECS_PER_DAY;
+	uint8		bytes[16];
+
+	days += interval->time / USECS_PER_DAY;
+	if (microseconds < 0)
+	{
+		microseconds += USECS_PER_DAY;
+		days--;
+	}
+	bf_store64(bytes, (uint64) days);
+	bf_store64(bytes + 8, (uint64) microseconds);
+	return bf_hash_bytes(bytes, sizeof(bytes), seed);
+}
+
+static uint64
+hash_of_inet(Datum value, uint64 seed)
+{
+	inet	   *address = DatumGetInetPP(value);
+	uint8		bytes[2 + 16];
+	uint64		hash;
+
+	bytes[0] = ip_family(address) == PGSQL_AF_INET ? 4 : 6;
+	bytes[1] = ip_bits(address);
+	memcpy(bytes + 2, ip_addr(address), ip_addrsize(address));
+	hash = bf_hash_bytes(bytes, 2 + ip_addrsize(address), seed);
+	if ((Pointer) address != DatumGetPointer(value))
+		pfree(address);
+	return hash;
+}
+
+static uint64
+hash_of_macaddr(Datum value, uint64 seed)
+{
+	macaddr    *m = DatumGetMacaddrP(value);
+	uint8		bytes[6] = {m->a, m->b, m->c, m->d, m->e, m->f};
+
+	return bf_hash_bytes(bytes, sizeof(bytes), seed);
+}
+
+static uint64
+hash_of_macaddr8(Datum value, uint64 seed)
+{
+	macaddr8   *m = DatumGetMacaddr8P(value);
+	uint8		bytes[8] = {m->a, m->b, m->c, m->d, m->e, m->f, m->g, m->h};
+
+	return bf_hash_bytes(bytes, sizeof(bytes), seed);
+}
+
+static const struct
+{
+	Oid			type;
+	ElementType element;
+}			element_types[] =
+{
+	{INT8OID, {BF_CLASS_INT8, hash_of_int8}},
+	{INT4OID, {BF_CLASS_INT8, hash_of_int4}},
+	{INT2OID, {BF_CLASS_INT8, hash_of_int2}},
+	{TEXTOID, {BF_CLASS_TEXT, hash_of_text}},
+	{VARCHAROID, {BF_CLASS_TEXT, hash_of_text}},
+	{BPCHAROID, {BF_CLASS_TEXT, hash_of_bpchar}},
+	{NAMEOID, {BF_CLASS_TEXT, hash_of_name}},
+	{UUIDOID, {BF_CLASS_UUID, hash_of_uuid}},
+	{BYTEAOID, {BF_CLASS_BYTEA, hash_of_bytea}},
+	{BOOLOID, {BF_CLASS_BOOL, hash_of_bool}},
+	{FLOAT4OID, {BF_CLASS_FLOAT8, hash_of_float4}},
+	{FLOAT8OID, {BF_CLASS_FLOAT8, hash_of_float8}},
+	{NUMERICOID, {BF_CLASS_NUMERIC, hash_of_numeric}},
+	{DATEOID, {BF_CLASS_DATE, hash_of_int4}},
+	{TIMEOID, {BF_CLASS_TIME, hash_of_int8}},
+	{TIMETZOID, {BF_CLASS_TIMETZ, hash_of_timetz}},
+	{TIMESTAMPOID, {BF_CLASS_TIMESTAMP, hash_of_int8}},
+	{TIMESTAMPTZOID, {BF_CLASS_TIMESTAMPTZ, hash_of_int8}},
+	{INTERVALOID, {BF_CLASS_INTERVAL, hash_of_interval}},
+	{INETOID, {BF_CLASS_INET, hash_of_inet}},
+	{CIDROID, {BF_CLASS_INET, hash_of_inet}},
+	{MACADDROID, {BF_CLASS_MACADDR, hash_of_macaddr}},
+	{MACADDR8OID, {BF_CLASS_MACADDR8, hash_of_macaddr8}},
+};
+
+/* How a type is hashed, leaving its collation aside. */
+static bool
+look_up_type(Oid type, ElementType *element)
+{
+	type = getBaseType(type);
+	for (size_t i = 0; i < lengthof(element_types); i++)
+	{
+		if (element_types[i].type == type)
+		{
+			*element = element_types[i].element;
+			return true;
+		}
+	}
+	if (type_is_enum(type))
+	{
+		element->element_class = BF_CLASS_TEXT;
+		element->hash = hash_of_enum;
+		return true;
+	}
+	return false;
+}
+
+/* Does the collation decide which values of the type are equal? */
+static bool
+is_collatable_text(Oid type, const ElementType *element)
+{
+	return element->element_class == BF_CLASS_TEXT && type_is_collatable(getBaseType(type));
+}
+
+bool
+find_element_type(Oid type, Oid collation, ElementType *element)
+{
+	if (!OidIsValid(type) || !look_up_type(type, element))
+		return false;
+	return !is_collatable_text(type, element) ||
+		(OidIsValid(collation) && get_collation_isdeterministic(collation));
+}
+
+static void
+report_unhashable(Oid type)
+{
+	Oid			member = get_element_type(getBaseType(type));
+
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot put values of type %s into a bloom filter", format_type_be(type)),
+			 OidIsValid(member)
+			 ? errhint("Use unnest() to add or look up the elements of an array.")
+			 : errhint("Cast the value to a type that can be hashed by value, for example to text.")));
+}
+
+static void
+check_collation(Oid collation)
+{
+	if (!OidIsValid(collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDETERMINATE_COLLATION),
+				 errmsg("could not determine which collation to use for bloom filter elements"),
+				 errhint("Use the COLLATE clause to set the collation explicitly.")));
+	if (!get_collation_isdeterministic(collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("nondeterministic collations are not supported for bloom filter elements"),
+				 errdetail("Strings that collation \"%s\" takes as equal have different hashes.",
+						   get_collation_name(collation)),
+				 errhint("Use a deterministic collation, for example COLLATE \"C\".")));
+}
+
+void
+resolve_element_type(FunctionCallInfo fcinfo, int argument, ElementType *element)
+{
+	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, argument);
+
+	if (!OidIsValid(type))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("could not determine the type of the bloom filter element")));
+	if (!look_up_type(type, element))
+		report_unhashable(type);
+	if (is_collatable_text(type, element))
+		check_collation(PG_GET_COLLATION());
+}
+
+const ElementType *
+element_type_of_argument(FunctionCallInfo fcinfo, int argument)
+{
+	ElementType *element = fcinfo->flinfo->fn_extra;
+
+	if (element == NULL)
+	{
+		ElementType resolved;
+
+		resolve_element_type(fcinfo, argument, &resolved);
+		element = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(*element));
+		*element = resolved;
+		fcinfo->flinfo->fn_extra = element;
+	}
+	return element;
+}

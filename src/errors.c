@@ -1,0 +1,203 @@
+/*
+ * errors.c
+ *		The wording of what the core reports.
+ *
+ * The core returns codes and numbers; here they become messages in the
+ * server's style.  None of them repeats bytes of the input.
+ */
+#include "pg_compat.h"
+
+#include <math.h>
+
+#include "core/sizing.h"
+#include "errors.h"
+#include "utils/builtins.h"
+
+/* The errdetail of a verdict on bytes. */
+static int
+status_detail(bf_status status)
+{
+	unsigned long long got = (unsigned long long) status.got;
+	unsigned long long limit = (unsigned long long) status.limit;
+
+	switch (status.error)
+	{
+		case BF_OK:
+			break;
+		case BF_ERR_SHORT:
+			return errdetail("There are %llu bytes, but a header takes %llu.", got, limit);
+		case BF_ERR_LONG:
+			return errdetail("There are %llu bytes, but the largest filter takes %llu.", got, limit);
+		case BF_ERR_VERSION:
+			return errdetail("Its format version is %llu, but this release reads version %llu.", got, limit);
+		case BF_ERR_LAYOUT:
+			return errdetail("Its layout number is %llu, but the highest known one is %llu.", got, limit);
+		case BF_ERR_FLAGS:
+			return errdetail("Its flags are %llu, but only %llu are defined.", got, limit);
+		case BF_ERR_STATE:
+			return errdetail("It is the state of an aggregate, not a finished filter.");
+		case BF_ERR_K:
+			return errdetail("It has %llu hash functions, but 1 to %llu are possible.", got, limit);
+		case BF_ERR_CLASS:
+			return errdetail("Its element class %llu is unknown.", got);
+		case BF_ERR_RATE:
+			return errdetail("Its false-positive rate is not between 0 and 1.");
+		case BF_ERR_BITS_MAX:
+			return errdetail("It has %llu bits, but %llu are the most possible.", got, limit);
+		case BF_ERR_BITS_MULTIPLE:
+			return errdetail("It has %llu bits, which is not a multiple of %llu.", got, limit);
+		case BF_ERR_UNSIZED:
+			return errdetail("Its number of bits does not go with its kind.");
+		case BF_ERR_LENGTH:
+			return errdetail("There are %llu bytes after the header, but its bits take %llu.", got, limit);
+		case BF_ERR_HASHES_LENGTH:
+			return errdetail("There are %llu bytes after the header, which is not a multiple of %llu.", got, limit);
+		case BF_ERR_HASHES_MAX:
+			return errdetail("It lists %llu hashes, but at most %llu are allowed at its size.", got, limit);
+		case BF_ERR_HASHES_ORDER:
+			return errdetail("Its hashes are not in strictly ascending order at position %llu.", got);
+		case BF_ERR_CLASS_MISSING:
+			return errdetail("It has elements, but no element class.");
+	}
+	return 0;
+}
+
+bool
+report_invalid_input(bf_status status, Node *escontext)
+{
+	ereturn(escontext, false,
+			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+			 errmsg("invalid value for type bloomfilter"),
+			 status_detail(status)));
+}
+
+void
+report_corrupt_value(bf_status status)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("invalid bloomfilter value in the database"),
+			 status_detail(status)));
+}
+
+static const char *
+class_name(uint32 element_class)
+{
+	return format_type_be((Oid) element_class);
+}
+
+const char *
+layout_name(bf_layout layout)
+{
+	return layout == BF_BLOCKED ? "blocked" : "classic";
+}
+
+/* What the two sides differ in. */
+static int
+mismatch_detail(bf_mismatch mismatch, const bf_params *left, const bf_params *right)
+{
+	switch (mismatch)
+	{
+		case BF_MATCH:
+			break;
+		case BF_MISMATCH_CLASS:
+			return errdetail("One holds elements of type %s, the other of type %s.",
+							 class_name(left->element_class), class_name(right->element_class));
+		case BF_MISMATCH_LAYOUT:
+			return errdetail("One has the %s layout, the other the %s layout.",
+							 layout_name(left->layout), layout_name(right->layout));
+		case BF_MISMATCH_K:
+			return errdetail("One has %u hash functions (rate %g), the other %u (rate %g).",
+							 left->k, left->rate, right->k, right->rate);
+		case BF_MISMATCH_SEED:
+			return errdetail("One has seed %lld, the other seed %lld.",
+							 (long long) left->seed, (long long) right->seed);
+		case BF_MISMATCH_SIZE:
+			return errdetail("One has %llu bits, the other %llu bits.",
+							 (unsigned long long) left->m, (unsigned long long) right->m);
+	}
+	return 0;
+}
+
+static int
+mismatch_hint(bf_mismatch mismatch, bf_layout layout)
+{
+	switch (mismatch)
+	{
+		case BF_MATCH:
+			break;
+		case BF_MISMATCH_CLASS:
+			return errhint("Build both filters from values of one type.");
+		case BF_MISMATCH_LAYOUT:
+		case BF_MISMATCH_SEED:
+			return errhint("Build both filters with the same parameters.");
+		case BF_MISMATCH_K:
+			return errhint("Build both filters for the same false-positive rate.");
+		case BF_MISMATCH_SIZE:
+			if (layout == BF_CLASSIC)
+				return errhint("Build both filters for the same number of elements.");
+			return errhint("Build both filters for the same number of elements, or let bloom_agg size them.");
+	}
+	return 0;
+}
+
+void
+report_mismatch(bf_mismatch mismatch, const bf_params *left, const bf_params *right)
+{
+	bool		types = mismatch == BF_MISMATCH_CLASS;
+
+	ereport(ERROR,
+			(errcode(types ? ERRCODE_DATATYPE_MISMATCH : ERRCODE_INVALID_PARAMETER_VALUE),
+			 types ? errmsg("cannot combine bloom filters of different element types")
+			 : errmsg("cannot combine bloom filters with different parameters"),
+			 mismatch_detail(mismatch, left, right),
+			 mismatch_hint(mismatch, left->layout)));
+}
+
+void
+report_class_mismatch(uint32 filter_class, uint32 element_class)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("bloom filter holds elements of type %s, not %s",
+					class_name(filter_class), class_name(element_class)),
+			 errhint("Cast the value to %s.", class_name(filter_class))));
+}
+
+void
+check_expected_items(int64 items)
+{
+	if (items < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("expected number of elements must be at least 1"),
+				 errdetail("It is %lld.", (long long) items)));
+}
+
+/*
+ * The rate in the precision in which filters store it, before anything is
+ * derived from it: so what a filter says of itself is what it was sized by.
+ */
+float
+check_rate(double rate)
+{
+	if (!(rate >= BF_MIN_RATE && rate <= BF_MAX_RATE))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("false-positive rate must be between %g and %g",
+						BF_MIN_RATE, BF_MAX_RATE),
+				 isnan(rate) ? errdetail("It is NaN.") : errdetail("It is %g.", rate)));
+	return (float) rate;
+}
+
+void
+report_too_large(double rate, int64 items, uint64 capacity)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("bloom filter for %lld elements at a false-positive rate of %g would be too large",
+					(long long) items, rate),
+			 errdetail("The largest filter has %llu bits, enough for %llu elements at this rate.",
+					   (unsigned long long) BF_MAX_BITS, (unsigned long long) capacity),
+			 errhint("Ask for a higher rate, or spread the elements over several filters.")));
+}

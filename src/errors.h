@@ -1,0 +1,38 @@
+/*
+ * errors.h
+ *		The wording of what the core reports.
+ */
+#ifndef BF_ERRORS_H
+#define BF_ERRORS_H
+
+#include "postgres.h"
+
+#include "core/combine.h"
+#include "core/format.h"
+#include "nodes/nodes.h"
+
+/*
+ * Bytes that came from a client are no filter: an error, soft if escontext
+ * asks for that.  Returns false in that case.
+ */
+extern bool report_invalid_input(bf_status status, Node *escontext);
+
+/* Bytes that the database itself handed over are no filter: always an error. */
+extern void report_corrupt_value(bf_status status) pg_attribute_noreturn();
+
+/* The layout as users know it. */
+extern const char *layout_name(bf_layout layout);
+
+/* Two filters do not combine: says why, naming both sides. */
+extern void report_mismatch(bf_mismatch mismatch, const bf_params *left,
+							const bf_params *right) pg_attribute_noreturn();
+
+/* An element's class is not the one in the filter. */
+extern void report_class_mismatch(uint32 filter_class, uint32 element_class) pg_attribute_noreturn();
+
+/* Parameters that a user gave, or their combination, are out of bounds. */
+extern void check_expected_items(int64 items);
+extern float check_rate(double rate);
+extern void report_too_large(double rate, int64 items, uint64 capacity) pg_attribute_noreturn();
+
+#endif							/* BF_ERRORS_H */

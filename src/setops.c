@@ -1,0 +1,268 @@
+/*
+ * setops.c
+ *		Union, intersection, containment and equality of filters.
+ */
+#include "pg_compat.h"
+
+#include "core/bulk.h"
+#include "core/probe.h"
+#include "errors.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "setops.h"
+
+PG_FUNCTION_INFO_V1(bloomfilter_union);
+PG_FUNCTION_INFO_V1(bloomfilter_intersection);
+PG_FUNCTION_INFO_V1(bloomfilter_superset);
+PG_FUNCTION_INFO_V1(bloomfilter_subset);
+PG_FUNCTION_INFO_V1(bloomfilter_eq);
+PG_FUNCTION_INFO_V1(bloomfilter_ne);
+
+void
+require_match(const bf_params *left, const bf_params *right)
+{
+	bf_mismatch mismatch = bf_compare_params(left, right);
+
+	if (mismatch != BF_MATCH)
+		report_mismatch(mismatch, left, right);
+}
+
+/*
+ * Merges two sparse filters by one of the bf_merge functions and returns the
+ * number of hashes, which go to out unless that is NULL.
+ */
+static uint64
+merge_hashes(const bf_filter *left, const bf_filter *right,
+			 uint64_t (*step) (bf_merge *, uint8_t *, uint64_t), uint8 *out)
+{
+	bf_merge	merge = {
+		.a = left->payload, .acount = left->nhashes,
+		.b = right->payload, .bcount = right->nhashes
+	};
+	uint64		count = 0;
+
+	while (!bf_merge_done(&merge))
+	{
+		CHECK_FOR_INTERRUPTS();
+		count += step(&merge, out == NULL ? NULL : out + 8 * count, CHUNK_HASHES);
+	}
+	return count;
+}
+
+/* The sparse union or intersection of two sparse filters. */
+static Bloomfilter *
+merge_filters(const bf_filter *left, const bf_filter *right, bf_filter *result,
+			  uint64_t (*step) (bf_merge *, uint8_t *, uint64_t))
+{
+	uint8	   *payload;
+	Bloomfilter *value;
+
+	result->sparse = true;
+	value = make_value(result, false, &payload);
+	merge_hashes(left, right, step, payload);
+	return value;
+}
+
+/* The union or intersection of the two filters' bits at the result's size. */
+static Bloomfilter *
+combine_bits(const bf_filter *left, const bf_filter *right, const bf_filter *result,
+			 void (*combine) (uint8_t *, const uint8_t *, size_t))
+{
+	uint8	   *payload;
+	Bloomfilter *value = make_value(result, false, &payload);
+	FilterWalk	walk;
+
+	start_walk(&walk, result->params.m, left, right);
+	while (next_piece(&walk))
+	{
+		memcpy(payload + walk.at, walk.left, walk.size);
+		combine(payload + walk.at, walk.right, walk.size);
+	}
+	end_walk(&walk);
+	return value;
+}
+
+Bloomfilter *
+unite_filters(const bf_filter *left, const bf_filter *right)
+{
+	bf_filter	result = {0};
+
+	require_match(&left->params, &right->params);
+	result.params = bf_combined_params(&left->params, &right->params);
+	if (result.params.m == 0)
+		return make_empty_value(&result.params);
+	if (left->params.m == 0 || right->params.m == 0)
+		return copy_value(left->params.m == 0 ? right : left);
+
+	if (left->sparse && right->sparse)
+	{
+		result.nhashes = merge_hashes(left, right, bf_merge_union, NULL);
+		if (result.nhashes <= bf_sparse_limit(result.params.m))
+			return merge_filters(left, right, &result, bf_merge_union);
+		result.nhashes = 0;
+	}
+	return combine_bits(left, right, &result, bf_or);
+}
+
+/* The hashes of a sparse filter that a dense one may contain. */
+static Bloomfilter *
+select_hashes(const bf_filter *sparse, const bf_filter *dense, bf_filter *result)
+{
+	uint8	   *payload;
+	Bloomfilter *value;
+	uint64		count = 0;
+
+	result->sparse = true;
+	result->nhashes = sparse->nhashes;
+	value = make_value(result, false, &payload);
+	for (uint64 i = 0; i < sparse->nhashes; i++)
+	{
+		uint64		hash = bf_hash_at(sparse->payload, i);
+
+		if (i % CHUNK_HASHES == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (bf_contains(dense, hash))
+			bf_store64(payload + 8 * count++, hash);
+	}
+	result->nhashes = count;
+	SET_VARSIZE(value, VARHDRSZ + bf_encoded_size(result));
+	return value;
+}
+
+Bloomfilter *
+intersect_filters(const bf_filter *left, const bf_filter *right)
+{
+	bf_filter	result = {0};
+
+	require_match(&left->params, &right->params);
+	result.params = bf_combined_params(&left->params, &right->params);
+	if (left->params.m == 0 || right->params.m == 0)
+	{
+		if (result.params.m != 0)
+			result.params = left->params.m == 0 ? left->params : right->params;
+		return make_empty_value(&result.params);
+	}
+
+	if (left->sparse && right->sparse)
+	{
+		result.nhashes = merge_hashes(left, right, bf_merge_intersection, NULL);
+		return merge_filters(left, right, &result, bf_merge_intersection);
+	}
+	if (left->sparse)
+		return select_hashes(left, right, &result);
+	if (right->sparse)
+		return select_hashes(right, left, &result);
+	return combine_bits(left, right, &result, bf_and);
+}
+
+Datum
+bloomfilter_union(PG_FUNCTION_ARGS)
+{
+	bf_filter	left;
+	bf_filter	right;
+
+	open_filter(PG_GETARG_DATUM(0), &left);
+	open_filter(PG_GETARG_DATUM(1), &right);
+	PG_RETURN_POINTER(unite_filters(&left, &right));
+}
+
+Datum
+bloomfilter_intersection(PG_FUNCTION_ARGS)
+{
+	bf_filter	left;
+	bf_filter	right;
+
+	open_filter(PG_GETARG_DATUM(0), &left);
+	open_filter(PG_GETARG_DATUM(1), &right);
+	PG_RETURN_POINTER(intersect_filters(&left, &right));
+}
+
+/* May super contain every hash of a sparse filter? */
+static bool
+contains_hashes(const bf_filter *super, const bf_filter *sub)
+{
+	for (uint64 i = 0; i < sub->nhashes; i++)
+	{
+		if (i % CHUNK_HASHES == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (!bf_contains(super, bf_hash_at(sub->payload, i)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Are all bits of sub set in super?  Compared at the smaller of two sizes:
+ * folded filters keep every bit of their elements, whereas a spread one has
+ * bits that none of its elements set.
+ */
+static bool
+contains_bits(const bf_filter *super, const bf_filter *sub)
+{
+	uint64		m = super->sparse ? sub->params.m : Min(super->params.m, sub->params.m);
+	FilterWalk	walk;
+	bool		contains = true;
+
+	start_walk(&walk, m, sub, super);
+	while (contains && next_piece(&walk))
+		contains = bf_is_subset(walk.left, walk.right, walk.size);
+	end_walk(&walk);
+	return contains;
+}
+
+/* May every element of sub be in super? */
+static bool
+may_contain_all(const bf_filter *super, const bf_filter *sub)
+{
+	require_match(&super->params, &sub->params);
+	if (sub->sparse)
+		return contains_hashes(super, sub);
+	if (super->params.m == 0)
+		return false;
+	return contains_bits(super, sub);
+}
+
+Datum
+bloomfilter_superset(PG_FUNCTION_ARGS)
+{
+	bf_filter	super;
+	bf_filter	sub;
+
+	open_filter(PG_GETARG_DATUM(0), &super);
+	open_filter(PG_GETARG_DATUM(1), &sub);
+	PG_RETURN_BOOL(may_contain_all(&super, &sub));
+}
+
+Datum
+bloomfilter_subset(PG_FUNCTION_ARGS)
+{
+	bf_filter	super;
+	bf_filter	sub;
+
+	open_filter(PG_GETARG_DATUM(0), &sub);
+	open_filter(PG_GETARG_DATUM(1), &super);
+	PG_RETURN_BOOL(may_contain_all(&super, &sub));
+}
+
+/* One set with one choice of parameters has one encoding. */
+static bool
+equal_values(Datum left, Datum right)
+{
+	struct varlena *a = PG_DETOAST_DATUM_PACKED(left);
+	struct varlena *b = PG_DETOAST_DATUM_PACKED(right);
+
+	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
+		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+}
+
+Datum
+bloomfilter_eq(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(equal_values(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)));
+}
+
+Datum
+bloomfilter_ne(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(!equal_values(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)));
+}

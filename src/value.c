@@ -1,0 +1,188 @@
+/*
+ * value.c
+ *		Filters as SQL values.
+ */
+#include "pg_compat.h"
+
+#include "core/bytes.h"
+#include "core/sparse.h"
+#include "errors.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "value.h"
+
+#define ST_SORT qsort_hashes
+#define ST_ELEMENT_TYPE uint64_t
+#define ST_COMPARE(a, b) (*(a) < *(b) ? -1 : *(a) > *(b))
+#define ST_SCOPE static
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+bf_status
+decode_varlena(const struct varlena *value, bf_source source, bf_filter *filter)
+{
+	return bf_decode((const uint8 *) VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value),
+					 source, filter);
+}
+
+void
+open_filter(Datum value, bf_filter *filter)
+{
+	bf_status	status = decode_varlena(PG_DETOAST_DATUM_PACKED(value), BF_VALUE, filter);
+
+	if (status.error != BF_OK)
+		report_corrupt_value(status);
+}
+
+bf_status
+check_payload(const bf_filter *filter)
+{
+	bf_status	status = {BF_OK, 0, 0};
+
+	for (uint64 at = 0; at < filter->nhashes && status.error == BF_OK; at += CHUNK_HASHES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		status = bf_check_hashes(filter, at, Min(at + CHUNK_HASHES, filter->nhashes));
+	}
+	return status;
+}
+
+Bloomfilter *
+make_value(const bf_filter *filter, bool zero, uint8 **payload)
+{
+	Size		size = VARHDRSZ + bf_encoded_size(filter);
+	Bloomfilter *value = palloc(size);
+
+	SET_VARSIZE(value, size);
+	*payload = bf_encode_header(filter, (uint8 *) VARDATA(value));
+	if (zero)
+		zero_bytes(*payload, bf_payload_size(filter));
+	return value;
+}
+
+Bloomfilter *
+copy_value(const bf_filter *filter)
+{
+	uint8	   *payload;
+	Bloomfilter *value = make_value(filter, false, &payload);
+
+	copy_bytes(payload, filter->payload, bf_payload_size(filter));
+	return value;
+}
+
+Bloomfilter *
+make_empty_value(const bf_params *params)
+{
+	bf_filter	empty = {.params = *params, .sparse = true};
+	uint8	   *payload;
+
+	return make_value(&empty, false, &payload);
+}
+
+Bloomfilter *
+make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **bits)
+{
+	bf_shape	shape = bf_shape_of(&filter->params);
+	Bloomfilter *value;
+
+	dense->params = filter->params;
+	dense->sparse = dense->sizing = false;
+	dense->nhashes = 0;
+	value = make_value(dense, filter->sparse, bits);
+	dense->payload = *bits;
+	if (filter->sparse)
+		expand_hashes(filter, &shape, *bits);
+	else
+		copy_bytes(*bits, filter->payload, bf_payload_size(filter));
+	return value;
+}
+
+void
+expand_hashes(const bf_filter *filter, const bf_shape *shape, uint8 *bits)
+{
+	for (uint64 at = 0; at < filter->nhashes; at += CHUNK_HASHES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		bf_expand(filter, at, Min(at + CHUNK_HASHES, filter->nhashes), shape, bits);
+	}
+}
+
+void
+zero_bytes(uint8 *bytes, uint64 size)
+{
+	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		memset(bytes + at, 0, Min(CHUNK_BYTES, size - at));
+	}
+}
+
+void
+copy_bytes(uint8 *to, const uint8 *from, uint64 size)
+{
+	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		memcpy(to + at, from + at, Min(CHUNK_BYTES, size - at));
+	}
+}
+
+void
+sort_hashes(uint64_t *hashes, uint64 count)
+{
+	qsort_hashes(hashes, count);
+	for (uint64 i = 0; i < count; i++)
+		bf_store64((uint8 *) &hashes[i], hashes[i]);
+}
+
+static void
+start_side(FilterWalk *walk, int side, uint64 m, const bf_filter *filter)
+{
+	walk->scratch[side] = palloc(CHUNK_BYTES);
+	if (filter->sparse && filter->params.layout == BF_CLASSIC)
+	{
+		uint8	   *bits;
+
+		make_dense_value(filter, &walk->expanded[side], &bits);
+		filter = &walk->expanded[side];
+	}
+	walk->streams[side] = bf_stream_start(filter, m);
+}
+
+void
+start_walk(FilterWalk *walk, uint64 m, const bf_filter *left, const bf_filter *right)
+{
+	memset(walk, 0, sizeof(*walk));
+	walk->total = m / 8;
+	start_side(walk, 0, m, left);
+	if (right != NULL)
+		start_side(walk, 1, m, right);
+}
+
+bool
+next_piece(FilterWalk *walk)
+{
+	walk->at += walk->size;
+	if (walk->at >= walk->total)
+		return false;
+	CHECK_FOR_INTERRUPTS();
+	walk->size = Min(CHUNK_BYTES, walk->total - walk->at);
+	walk->left = bf_stream_read(&walk->streams[0], walk->at, walk->size, walk->scratch[0]);
+	if (walk->scratch[1] != NULL)
+		walk->right = bf_stream_read(&walk->streams[1], walk->at, walk->size, walk->scratch[1]);
+	return true;
+}
+
+void
+end_walk(FilterWalk *walk)
+{
+	for (int side = 0; side < 2; side++)
+	{
+		if (walk->scratch[side] != NULL)
+			pfree(walk->scratch[side]);
+		if (walk->expanded[side].payload != NULL)
+			pfree((uint8 *) walk->expanded[side].payload - BF_HEADER_SIZE - VARHDRSZ);
+	}
+}

@@ -1,0 +1,83 @@
+/*
+ * value.h
+ *		Filters as SQL values: opening arguments, making results, walking bits.
+ */
+#ifndef BF_VALUE_H
+#define BF_VALUE_H
+
+#include "postgres.h"
+
+#include "core/format.h"
+#include "core/stream.h"
+
+/* A value of type bloomfilter: a varlena header, then the encoding of format.h. */
+typedef struct varlena Bloomfilter;
+
+/* Loops over a filter look for a cancel request once in so many bytes. */
+#define CHUNK_BYTES		(64 * 1024)
+#define CHUNK_HASHES	(CHUNK_BYTES / 8)
+
+/*
+ * Detoasts and decodes an argument.  The filter points into the detoasted
+ * value, which lives in the current memory context.
+ */
+extern void open_filter(Datum value, bf_filter *filter);
+extern bf_status decode_varlena(const struct varlena *value, bf_source source, bf_filter *filter);
+
+/*
+ * Checks what bf_decode() leaves unchecked, the order of a sparse filter's
+ * hashes: for bytes from outside.
+ */
+extern bf_status check_payload(const bf_filter *filter);
+
+/*
+ * A new value in the current memory context with filter's header; *payload is
+ * where its bits or hashes are to be written, aligned to 8 bytes.  It is
+ * zeroed only on request.
+ */
+extern Bloomfilter *make_value(const bf_filter *filter, bool zero, uint8 **payload);
+
+/* A copy of a filter, and the empty filter with given parameters. */
+extern Bloomfilter *copy_value(const bf_filter *filter);
+extern Bloomfilter *make_empty_value(const bf_params *params);
+
+/* The dense form of a filter at its own size, as a value. */
+extern Bloomfilter *make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **bits);
+
+/* Sets the bits of all of a sparse filter's hashes in bits of that shape. */
+extern void expand_hashes(const bf_filter *filter, const bf_shape *shape, uint8 *bits);
+
+/* memset to 0 and memcpy of any size, interruptible. */
+extern void zero_bytes(uint8 *bytes, uint64 size);
+extern void copy_bytes(uint8 *to, const uint8 *from, uint64 size);
+
+/* Sorts hashes in place and stores them in the byte order of the format. */
+extern void sort_hashes(uint64_t *hashes, uint64 count);
+
+/*
+ * A walk over the bits of one or two filters as if they had m bits, piece by
+ * piece and interruptible.
+ *
+ *		start_walk(&walk, m, &left, &right);
+ *		while (next_piece(&walk))
+ *			... walk.size bytes at walk.left and walk.right
+ *		end_walk(&walk);
+ */
+typedef struct FilterWalk
+{
+	const uint8 *left;			/* the present piece */
+	const uint8 *right;			/* NULL if there is one filter */
+	uint64		at;				/* its offset in the bits, in bytes */
+	size_t		size;
+	/* private */
+	uint64		total;
+	bf_stream	streams[2];
+	bf_filter	expanded[2];	/* sparse classic filters, made dense */
+	uint8	   *scratch[2];
+} FilterWalk;
+
+extern void start_walk(FilterWalk *walk, uint64 m, const bf_filter *left, const bf_filter *right);
+extern bool next_piece(FilterWalk *walk);
+extern void end_walk(FilterWalk *walk);
+
+#endif							/* BF_VALUE_H */
