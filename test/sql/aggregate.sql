@@ -1,0 +1,84 @@
+-- bloom_agg, bloom_union_agg and bloom_intersect_agg.
+CREATE TEMP TABLE events AS
+	SELECT x AS id, x % 10 AS day, CASE WHEN x % 7 <> 0 THEN x % 100 END AS visitor
+	FROM generate_series(1, 1000) x;
+
+-- the four forms
+SELECT i.layout, i.element_type, i.representation, i.bits, i.requested_rate, i.capacity >= 1000 AS enough, i.overfull
+FROM (VALUES (1, (SELECT bloom_agg(id) FROM events)),
+	(2, (SELECT bloom_agg(id, 1000) FROM events)),
+	(3, (SELECT bloom_agg(id, 500, 0.001) FROM events)),
+	(4, (SELECT bloom_agg(id, bloom_create(2000, 0.05, 'classic', 7)) FROM events))) AS v (number, f), bloom_info(f) AS i
+ORDER BY number;
+SELECT bloom_agg(id, NULL) = bloom_agg(id) AS null_count,
+	bloom_agg(id, NULL, 0.01) = bloom_agg(id) AS null_count_and_rate,
+	bloom_agg(id, 1000) = bloom_agg(id, bloom_create(1000)) AS onto_empty,
+	bloom_agg(id, NULL::bloomfilter) = bloom_agg(id) AS onto_null
+FROM events;
+
+-- distinct values decide the size, not rows
+SELECT bits, representation, round(cardinality) AS about FROM bloom_info((SELECT bloom_agg(day) FROM events));
+SELECT bloom_agg(visitor) = bloom_agg(DISTINCT visitor) AS "distinct",
+	bloom_agg(visitor) = bloom_agg(visitor ORDER BY id DESC) AS ordered
+FROM events;
+
+-- NULLs are skipped
+SELECT bloom_agg(visitor) = bloom_agg(visitor) FILTER (WHERE visitor IS NOT NULL) AS same FROM events;
+SELECT count(*) AS missing FROM events, (SELECT bloom_agg(visitor) AS f FROM events) AS b WHERE NOT f @> visitor;
+
+-- nothing to aggregate
+SELECT bloom_agg(id), bloom_agg(id, 1000), bloom_union_agg(NULL::bloomfilter), bloom_intersect_agg(NULL::bloomfilter)
+FROM events WHERE false;
+SELECT bloom_agg(NULL::int), bloom_agg(NULL::int, 10), bloom_union_agg(NULL::bloomfilter), bloom_intersect_agg(NULL::bloomfilter);
+SELECT NOT (bloom_agg(id) @> 1) AS none_of_these FROM events WHERE false;
+
+-- groups
+SELECT day, bloom_agg(id, 100) @> ANY (array_agg(id)) AS own, bloom_agg(id) = bloom_agg(id, NULL, 0.01) AS same
+FROM events GROUP BY day ORDER BY day LIMIT 3;
+SELECT day, abs((# bloom_agg(id)) - count(DISTINCT id)) <= 0.1 * count(DISTINCT id) AS close, count(DISTINCT id)
+FROM events GROUP BY ROLLUP (day) ORDER BY day NULLS FIRST LIMIT 3;
+
+-- parameters must hold still
+SELECT bloom_agg(id, id) FROM events;
+SELECT bloom_agg(id, 100, id / 10000.0) FROM events;
+SELECT day, capacity >= 10 * (day + 1) AS enough
+FROM (SELECT day, bloom_agg(id, 10 * (day + 1)) AS f FROM events GROUP BY day) AS v, bloom_info(f)
+ORDER BY day LIMIT 3;
+SELECT bloom_agg(id, 0) FROM events;
+SELECT bloom_agg(id, 100, 0.9) FROM events;
+SELECT bloom_agg(id, 100, NULL) FROM events;
+SELECT bloom_agg(id, 1000000000) FROM events;
+
+-- onto a stored filter, which stays as it is
+CREATE TEMP TABLE stored AS SELECT bloom_agg(x, 1000) AS f FROM generate_series(1, 500) x;
+CREATE TEMP TABLE before AS SELECT f::text AS t FROM stored;
+SELECT bloom_agg(x, f) = (SELECT bloom_agg(y, 1000) FROM generate_series(1, 1000) y) AS grown
+FROM stored, generate_series(501, 1000) x;
+SELECT f::text = t AS unchanged FROM stored, before;
+
+-- windows: every frame gets its own filter
+SELECT count(*) AS wrong
+FROM (SELECT x,
+		bloom_agg(x) OVER (ORDER BY x) AS upto,
+		bloom_agg(x, 10) OVER (ORDER BY x ROWS 2 PRECEDING) AS recent,
+		bloom_agg(x, 10) OVER (ORDER BY x ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING) AS past
+	FROM generate_series(1, 200) x) AS w
+WHERE upto <> (SELECT bloom_agg(y) FROM generate_series(1, x) y)
+	OR recent <> (SELECT bloom_agg(y, 10) FROM generate_series(greatest(x - 2, 1), x) y)
+	OR past <> (SELECT coalesce(bloom_agg(y, 10), bloom_create(10)) FROM generate_series(greatest(x - 3, 1), x - 1) y);
+
+-- filters of filters
+CREATE TEMP TABLE days AS
+	SELECT day, bloom_agg(id, 1000) AS f, bloom_agg(id) AS own_size FROM events GROUP BY day;
+SELECT bloom_union_agg(f) = (SELECT bloom_agg(id, 1000) FROM events) AS lossless,
+	bloom_union_agg(f ORDER BY day) = bloom_union_agg(f ORDER BY day DESC) AS in_any_order,
+	bloom_union_agg(own_size ORDER BY day) = bloom_union_agg(own_size ORDER BY day DESC) AS of_any_size,
+	# bloom_intersect_agg(f) < 5 AS little_in_common
+FROM days;
+SELECT bloom_intersect_agg(f) @> ALL (ARRAY[1, 2, 3]) AS common
+FROM (SELECT bloom_agg(x, 100) FROM generate_series(1, 3) x UNION ALL
+	SELECT bloom_agg(x, 100) FROM generate_series(1, 60) x UNION ALL
+	SELECT bloom_agg(x, 100) FROM generate_series(-50, 50) x) AS v (f);
+SELECT bloom_union_agg(f) FROM (VALUES (bloom_add(bloom_create(10), 1)), (bloom_add(bloom_create(10), 'one'))) AS v (f);
+SELECT bloom_union_agg(f) FROM (VALUES (bloom_create(10)), (bloom_create(10, 0.1))) AS v (f);
+SELECT bloom_intersect_agg(f) FROM (VALUES (bloom_create(10)), (bloom_create(10, 0.1))) AS v (f);

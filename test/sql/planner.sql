@@ -1,0 +1,80 @@
+-- Plans: the estimator, parallel aggregation, and estimators in wrong hands.
+CREATE TABLE uniform AS SELECT x, 'user' || x AS name FROM generate_series(1, 20000) x;
+CREATE TABLE skewed AS
+	SELECT CASE WHEN i <= 10000 THEN 1 WHEN i <= 15000 THEN 2 ELSE i END AS x FROM generate_series(1, 20000) i;
+ANALYZE uniform, skewed;
+
+CREATE FUNCTION rows_expected(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+	RETURN plan -> 0 -> 'Plan' ->> 'Plan Rows';
+END
+$$;
+-- how many times the estimate is off, in either direction
+CREATE FUNCTION off_by(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE
+	rows float8;
+BEGIN
+	EXECUTE 'SELECT count(*) FROM (' || query || ') AS q' INTO rows;
+	RETURN greatest(rows / rows_expected(query), rows_expected(query) / rows);
+END
+$$;
+CREATE FUNCTION filter_of(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	f bloomfilter;
+BEGIN
+	EXECUTE query INTO f;
+	RETURN quote_literal(f) || '::bloomfilter';
+END
+$$;
+SELECT filter_of('SELECT bloom_agg(x) FROM generate_series(1, 2000) x') AS first_2000,
+	filter_of('SELECT bloom_agg(x, 5000) FROM generate_series(1, 20) x') AS first_20,
+	filter_of('SELECT bloom_agg(x, 100) FROM generate_series(1, 1) x') AS one,
+	filter_of('SELECT bloom_agg(x) FROM generate_series(2, 3000) x') AS but_one,
+	filter_of('SELECT bloom_agg(''user'' || x) FROM generate_series(1, 500) x') AS names \gset
+SELECT off_by('SELECT * FROM uniform WHERE x <@ ' || :'first_2000') <= 2 AS uniform,
+	off_by('SELECT * FROM uniform WHERE ' || :'first_2000' || ' @> x') <= 2 AS commuted,
+	off_by('SELECT * FROM uniform WHERE x <@ ' || :'first_20') <= 2 AS few,
+	off_by('SELECT * FROM uniform WHERE name <@ ' || :'names') <= 2 AS text,
+	off_by('SELECT * FROM skewed WHERE x <@ ' || :'one') <= 2 AS common_value,
+	off_by('SELECT * FROM skewed WHERE ' || :'first_20' || ' @> x') <= 2 AS common_values,
+	off_by('SELECT * FROM skewed WHERE x <@ ' || :'but_one') <= 2 AS one_of_them;
+
+-- a filter that the planner cannot know: one row in a hundred
+SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM skewed)');
+SELECT rows_expected('SELECT * FROM uniform u JOIN (SELECT bloom_agg(x) AS f FROM skewed) AS s ON s.f @> u.x');
+-- a probe that will be an error is one when it runs, not when it is planned
+EXPLAIN (COSTS OFF) SELECT * FROM uniform WHERE name <@ bloom_add(bloom_create(8), 1);
+SELECT * FROM uniform WHERE name <@ bloom_add(bloom_create(8), 1);
+
+-- aggregation in parallel, to the same bytes
+CREATE TEMP TABLE serial AS
+	SELECT bloom_agg(x) AS own, bloom_agg(x, 20000) AS sized, bloom_agg(x, 20000, 0.001) AS strict FROM uniform;
+ALTER TABLE uniform SET (parallel_workers = 2);
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS OFF) SELECT bloom_agg(x) FROM uniform;
+SELECT bloom_agg(x) = (SELECT own FROM serial) AS own, bloom_agg(x, 20000) = (SELECT sized FROM serial) AS sized,
+	bloom_agg(x, 20000, 0.001) = (SELECT strict FROM serial) AS strict
+FROM uniform;
+CREATE TABLE parts AS SELECT x % 50 AS part, bloom_agg(x, 20000) AS f, bloom_agg(x) AS own FROM uniform GROUP BY 1;
+ALTER TABLE parts SET (parallel_workers = 2);
+EXPLAIN (COSTS OFF) SELECT bloom_union_agg(f), bloom_intersect_agg(f) FROM parts;
+SELECT bloom_union_agg(f) = (SELECT sized FROM serial) AS "union",
+	bloom_union_agg(own ORDER BY part) = (SELECT bloom_union_agg(own) FROM parts) AS own_sizes,
+	bloom_intersect_agg(f | (SELECT bloom_agg(y, 20000) FROM generate_series(1, 3) y)) @> ALL (ARRAY[1, 2, 3]) AS intersection
+FROM parts;
+RESET ALL;
+
+-- the estimator on types it was not made for
+CREATE FUNCTION same(text, text) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT $1 = $2';
+CREATE OPERATOR <@@> (LEFTARG = text, RIGHTARG = text, FUNCTION = same, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel);
+EXPLAIN (COSTS OFF) SELECT * FROM uniform WHERE name <@@> 'user1';
+EXPLAIN (COSTS OFF) SELECT * FROM uniform u JOIN uniform v ON u.name <@@> v.name;
+
+DROP OPERATOR <@@> (text, text);
+DROP FUNCTION same(text, text), off_by(text), rows_expected(text), filter_of(text);
+DROP TABLE uniform, skewed, parts;

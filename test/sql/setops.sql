@@ -1,0 +1,40 @@
+-- Union, intersection, containment and equality.
+CREATE FUNCTION pg_temp.filter(low int, high int, n bigint DEFAULT 1000, p float8 DEFAULT 0.01) RETURNS bloomfilter
+LANGUAGE sql AS $$ SELECT bloom_agg(x, n, p) FROM generate_series(low, high) x $$;
+CREATE TEMP TABLE v AS SELECT
+	pg_temp.filter(1, 600) AS a,
+	pg_temp.filter(401, 1000) AS b,
+	pg_temp.filter(1, 5) AS few,
+	pg_temp.filter(4, 8) AS others,
+	(SELECT bloom_agg(x) FROM generate_series(1, 0) x) AS nothing;
+
+SELECT a | b = pg_temp.filter(1, 1000) AS lossless, a | b = b | a AS commutes, a | a = a AS idempotent,
+	bloom_union(a, b) = a | b AS function, few | others = pg_temp.filter(1, 8) AS sparse, a | few = a AS absorbed
+FROM v;
+SELECT (a & b) @> ALL (ARRAY[401, 500, 600]) AS common, a & b = b & a AS commutes, a & a = a AS idempotent,
+	bloom_intersection(a, b) = a & b AS function, few & others = pg_temp.filter(4, 5) AS sparse, a & few = few AS sparse_dense
+FROM v;
+SELECT a | nothing = a AS identity, nothing | a = a AS either_side, a & nothing = nothing AS none, nothing | nothing = nothing AS still_nothing
+FROM v;
+SELECT (a | b) >>= a AS holds, a >>= a AS itself, a >>= few AS sparse, few <<= a AS commuted, a >>= (a | b) AS not_all,
+	few >>= a AS too_few, a >>= nothing AS empty, nothing >>= a AS from_empty, few >>= (few & others) AS part
+FROM v;
+SELECT a = a AS eq, a = b AS other, a <> b AS ne, a <> a AS same, a = bloom_create(1000) AS empty FROM v;
+SELECT (NULL::bloomfilter | a) IS NULL AS "null" FROM v;
+
+-- sizes that divide one another
+CREATE TEMP TABLE sizes AS
+	SELECT n, (SELECT bloom_agg(x) FROM generate_series(1, n) x) AS f FROM (VALUES (5), (100), (1000), (5000)) AS v (n);
+SELECT s.n, l.n, (bloom_info(s.f | l.f)).bits = (bloom_info(l.f)).bits AS larger_size,
+	(s.f | l.f) >>= s.f AS holds, l.f >>= s.f AS contains,
+	(SELECT bool_and((s.f | l.f) @> x AND ((s.f & l.f) @> x OR x > s.n)) FROM generate_series(1, l.n) x) AS nothing_lost
+FROM sizes s, sizes l WHERE s.n < l.n ORDER BY 1, 2;
+
+-- what does not combine says why
+SELECT a | pg_temp.filter(1, 10, 1100) FROM v;
+SELECT a | pg_temp.filter(1, 10, 1000, 0.001) FROM v;
+SELECT a & bloom_create(1000, 0.01, 'blocked', 1) FROM v;
+SELECT a & bloom_add(bloom_create(1000), 'x') FROM v;
+SELECT a >>= bloom_create(1000, 0.01, 'classic') FROM v;
+SELECT bloom_create(1000, 0.01, 'classic') | bloom_create(2000, 0.01, 'classic');
+SELECT bloom_jaccard(a, bloom_create(1000, 0.001)) FROM v;
