@@ -1,0 +1,53 @@
+#!/usr/bin/python3
+"""Runs the SQL in README.md and doc/*.md, and compares the output shown there.
+
+Every ```sql block is run, the blocks of a file one after the other in one
+session; a ```text block behind it must be what psql prints for it.  A block
+marked ```sql no-run is left out.  Prints TAP; connects as psql does.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```sql\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.M | re.S)
+MARK = "--- block %d ---"
+
+
+def run(blocks):
+    """The output of each block, all run in one session and rolled back."""
+    script = "BEGIN;\nCREATE SCHEMA documentation;\nSET search_path = documentation, public;\n"
+    for number, (sql, _) in enumerate(blocks):
+        sql = re.sub(r"^CREATE EXTENSION bloomtype;$", "", sql, flags=re.M)
+        script += "SAVEPOINT block;\n\\echo %s\n%s\nROLLBACK TO block;\n" % (MARK % number, sql) \
+            if "-- ERROR" in sql else "\\echo %s\n%s\n" % (MARK % number, sql)
+    script += "ROLLBACK;\n"
+    shell = subprocess.run(["psql", "-X", "-q", "-v", "VERBOSITY=terse"], input=script, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return re.split(r"^--- block \d+ ---\n", shell.stdout, flags=re.M)[1:]
+
+
+def tidy(text):
+    return [line.rstrip() for line in (text or "").strip("\n").split("\n")]
+
+
+def main():
+    number = failed = 0
+    for path in [ROOT / "README.md"] + sorted((ROOT / "doc").glob("*.md")):
+        blocks = BLOCK.findall(path.read_text())
+        outputs = run(blocks) if blocks else []
+        outputs += [""] * (len(blocks) - len(outputs))
+        for (sql, shown), output in zip(blocks, outputs):
+            number += 1
+            expects_error = "-- ERROR" in sql
+            good = ("ERROR:" in output) == expects_error and (not shown or tidy(shown) == tidy(output))
+            failed += not good
+            print("%sok %d - %s: %s" % ("" if good else "not ", number, path.name, sql.strip().split("\n")[0]))
+            if not good:
+                print("\n".join("# " + line for line in tidy(output)))
+    print("1..%d" % number)
+    return failed != 0 or number == 0
+
+
+sys.exit(main())
