@@ -4,6 +4,8 @@
  */
 #include "pg_compat.h"
 
+#include <sys/mman.h>
+
 #include "accumulator.h"
 #include "common/pg_prng.h"
 #include "core/block.h"
@@ -14,41 +16,51 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/*
- * Filters of at least this size outgrow the fast caches, and setting a bit
- * waits for memory.  Hashes are then held back, their blocks prefetched, and
- * their bits set PENDING_HASHES elements later.
- */
-#define PREFETCH_BYTES	(256 * 1024)
-#define PENDING_HASHES	32
-
 #define CACHE_LINE		64
+#define HUGE_PAGE		(2 * 1024 * 1024)
 
+/*
+ * Memory of any size.  Asks for huge pages where that pays: elements touch
+ * their memory at random, and each would otherwise wait for an entry of the
+ * page table too.
+ */
 static void *
 allocate_huge(MemoryContext context, Size size)
 {
-	return MemoryContextAllocExtended(context, size, MCXT_ALLOC_HUGE);
+	char	   *room = MemoryContextAllocExtended(context, size, MCXT_ALLOC_HUGE);
+
+#ifdef MADV_HUGEPAGE
+	if (size >= 4 * HUGE_PAGE)
+	{
+		char	   *first = (char *) TYPEALIGN(HUGE_PAGE, room);
+
+		(void) madvise(first, TYPEALIGN_DOWN(HUGE_PAGE, room + size - first), MADV_HUGEPAGE);
+	}
+#endif
+	return room;
+}
+
+/* Begins to hold hashes back if what they are added to takes so many bytes. */
+static void
+allocate_pending(Accumulator *accumulator, Size size)
+{
+	if (size >= PREFETCH_BYTES && accumulator->pending == NULL)
+		accumulator->pending = MemoryContextAlloc(accumulator->context,
+												  PENDING_HASHES * sizeof(uint64_t));
 }
 
 static void
 allocate_slots(Accumulator *accumulator, int log2_slots)
 {
 	bf_hashset *set = &accumulator->set;
-	Size		size = sizeof(uint64) << log2_slots;
+	Size		size = sizeof(uint64_t) << log2_slots;
 
 	set->slots = allocate_huge(accumulator->context, size);
 	set->log2_slots = log2_slots;
 	set->count = 0;
 	set->has_zero = false;
 	zero_bytes((uint8 *) set->slots, size);
-}
-
-static void
-allocate_pending(Accumulator *accumulator)
-{
-	if (accumulator->params.m / 8 >= PREFETCH_BYTES)
-		accumulator->pending = MemoryContextAlloc(accumulator->context,
-												  PENDING_HASHES * sizeof(uint64));
+	allocate_pending(accumulator, size);
 }
 
 /* Room for the bits, beginning at a cache line; freed with the context only. */
@@ -58,9 +70,11 @@ allocate_bits(Accumulator *accumulator)
 	Size		size = accumulator->params.m / 8;
 	char	   *room = allocate_huge(accumulator->context, size + CACHE_LINE);
 
+	accumulator->shape = bf_shape_of(&accumulator->params);
 	accumulator->bits = (uint8 *) TYPEALIGN(CACHE_LINE, room);
 	zero_bytes(accumulator->bits, size);
-	allocate_pending(accumulator);
+	accumulator->pending = NULL;
+	allocate_pending(accumulator, size);
 }
 
 void
@@ -75,66 +89,62 @@ begin_accumulator(Accumulator *accumulator, const bf_params *params, MemoryConte
 	allocate_slots(accumulator, BF_HASHSET_MIN_LOG2);
 }
 
-static void
-flush_pending(Accumulator *accumulator)
-{
-	bf_shape	shape = bf_shape_of(&accumulator->params);
-
-	for (int i = 0; i < accumulator->npending; i++)
-		bf_bits_add(accumulator->bits, &shape, accumulator->pending[i]);
-	accumulator->npending = 0;
-}
-
-static void
-set_bits(Accumulator *accumulator, uint64 hash)
-{
-	bf_shape	shape = bf_shape_of(&accumulator->params);
-
-	if (accumulator->pending == NULL)
-	{
-		bf_bits_add(accumulator->bits, &shape, hash);
-		return;
-	}
-	bf_bits_prefetch(accumulator->bits, &shape, hash);
-	accumulator->pending[accumulator->npending++] = hash;
-	if (accumulator->npending == PENDING_HASHES)
-		flush_pending(accumulator);
-}
-
 /*
  * Hands the hashes of a set to a function, a chunk of slots at a time.  Growing
  * and going over to bits both walk the old set this way.
  */
 static void
 each_hash(Accumulator *accumulator, const bf_hashset *set,
-		  void (*take) (Accumulator *, uint64))
+		  void (*take) (Accumulator *, const uint64_t *, Size))
 {
 	Size		nslots = bf_hashset_slots(set);
 	uint64_t	hashes[1024 + 1];
 
 	for (Size at = 0; at < nslots; at += 1024)
 	{
-		Size		count = bf_hashset_read(set, at, Min(at + 1024, nslots), hashes);
-
 		CHECK_FOR_INTERRUPTS();
-		for (Size i = 0; i < count; i++)
-			take(accumulator, hashes[i]);
+		take(accumulator, hashes,
+			 bf_hashset_read(set, at, Min(at + 1024, nslots), hashes));
 	}
 }
 
 static void
-add_to_set(Accumulator *accumulator, uint64 hash)
+take_into_set(Accumulator *accumulator, const uint64_t *hashes, Size count)
 {
-	bf_hashset_add(&accumulator->set, hash);
+	for (Size i = 0; i < count; i++)
+		bf_hashset_add(&accumulator->set, hashes[i]);
 }
 
+/* Prefetching by itself, as it may be called with hashes held back. */
+static void
+take_into_bits(Accumulator *accumulator, const uint64_t *hashes, Size count)
+{
+	bf_shape	shape = accumulator->shape;
+	uint8	   *bits = accumulator->bits;
+
+	for (Size i = 0; i < count; i++)
+	{
+		if (i + PENDING_HASHES < count)
+			bf_bits_prefetch(bits, &shape, hashes[i + PENDING_HASHES]);
+		bf_bits_add(bits, &shape, hashes[i]);
+	}
+}
+
+static void
+take_all(Accumulator *accumulator, const uint64_t *hashes, Size count)
+{
+	for (Size i = 0; i < count; i++)
+		accumulate_hash(accumulator, hashes[i]);
+}
+
+/* A large set grows fourfold, so that each hash is moved a third of a time. */
 static void
 grow_set(Accumulator *accumulator)
 {
 	bf_hashset	old = accumulator->set;
 
-	allocate_slots(accumulator, old.log2_slots + 1);
-	each_hash(accumulator, &old, add_to_set);
+	allocate_slots(accumulator, old.log2_slots + (old.log2_slots < 10 ? 1 : 2));
+	each_hash(accumulator, &old, take_into_set);
 	pfree(old.slots);
 }
 
@@ -146,24 +156,36 @@ go_over_to_bits(Accumulator *accumulator)
 	if (accumulator->sizing)
 		accumulator->params.m = BF_MAX_BITS;
 	allocate_bits(accumulator);
-	each_hash(accumulator, &old, set_bits);
+	each_hash(accumulator, &old, take_into_bits);
 	pfree(old.slots);
 	accumulator->set.slots = NULL;
 }
 
 void
-accumulate_hash(Accumulator *accumulator, uint64 hash)
+accumulate_in_set(Accumulator *accumulator, uint64 hash)
 {
-	if (accumulator->bits != NULL)
-	{
-		set_bits(accumulator, hash);
-		return;
-	}
 	if (bf_hashset_full(&accumulator->set))
 		grow_set(accumulator);
 	if (bf_hashset_add(&accumulator->set, hash) &&
 		accumulator->set.count > accumulator->set_limit)
 		go_over_to_bits(accumulator);
+}
+
+void
+flush_pending(Accumulator *accumulator)
+{
+	bf_shape	shape;			/* a copy, which writing bits cannot change */
+	uint8	   *bits;
+	const uint64_t *hash = accumulator->pending;
+	const uint64_t *end = hash + accumulator->npending;
+
+	accumulator->npending = 0;
+	while (hash < end && accumulator->bits == NULL)
+		accumulate_in_set(accumulator, *hash++);
+	shape = accumulator->shape;
+	bits = accumulator->bits;
+	while (hash < end)
+		bf_bits_add(bits, &shape, *hash++);
 }
 
 static void
@@ -201,13 +223,12 @@ accumulate_filter(Accumulator *accumulator, const bf_filter *filter)
 static bf_filter
 view_accumulator(Accumulator *accumulator)
 {
-	bf_filter	view = {.params = accumulator->params, .sizing = accumulator->sizing};
+	bf_filter	view = {.sizing = accumulator->sizing};
 
+	flush_pending(accumulator);
+	view.params = accumulator->params;
 	if (accumulator->bits != NULL)
-	{
-		flush_pending(accumulator);
 		view.payload = accumulator->bits;
-	}
 	else
 	{
 		view.sparse = true;
@@ -223,7 +244,7 @@ accumulate_other(Accumulator *accumulator, Accumulator *other)
 
 	take_class(accumulator, &other->params);
 	if (view.sparse)
-		each_hash(accumulator, &other->set, accumulate_hash);
+		each_hash(accumulator, &other->set, take_all);
 	else
 		accumulate_filter(accumulator, &view);
 }
@@ -251,14 +272,10 @@ static Bloomfilter *
 encode_bits_of_set(Accumulator *accumulator, const bf_params *params)
 {
 	bf_filter	header = {.params = *params};
-	Accumulator dense = {.params = *params, .context = CurrentMemoryContext};
+	Accumulator dense = {.shape = bf_shape_of(params)};
 	Bloomfilter *value = make_value(&header, true, &dense.bits);
 
-	allocate_pending(&dense);
-	each_hash(&dense, &accumulator->set, set_bits);
-	flush_pending(&dense);
-	if (dense.pending != NULL)
-		pfree(dense.pending);
+	each_hash(&dense, &accumulator->set, take_into_bits);
 	return value;
 }
 

@@ -12,6 +12,7 @@
 
 #include "postgres.h"
 
+#include "core/block.h"
 #include "core/format.h"
 #include "core/hashset.h"
 #include "params.h"
@@ -20,14 +21,23 @@
 typedef struct Accumulator
 {
 	bf_params	params;			/* m = 0 while it has no size */
-	bool		sizing;			/* sizes itself at the end */
-	uint8		npending;
+	bf_shape	shape;			/* of the bits, once there are any */
 	uint32		set_limit;		/* hashes above which it goes over to bits */
 	bf_hashset	set;			/* while there are no bits */
 	uint8	   *bits;			/* aligned to a cache line; NULL at first */
-	uint64_t   *pending;		/* hashes prefetched but not set, or NULL */
+	uint64_t   *pending;		/* hashes prefetched but not added, or NULL */
 	MemoryContext context;
+	uint8		npending;
+	bool		sizing;			/* sizes itself at the end */
 } Accumulator;
+
+/*
+ * What outgrows the fast caches is waited for at each access.  From this size
+ * on hashes are held back while the memory that they need is fetched, and
+ * added PENDING_HASHES elements later.
+ */
+#define PREFETCH_BYTES	(128 * 1024)
+#define PENDING_HASHES	32
 
 /*
  * Begins one with the given parameters; m = 0 lets it size itself.  It may be
@@ -36,8 +46,32 @@ typedef struct Accumulator
 extern void begin_accumulator(Accumulator *accumulator, const bf_params *params,
 							  MemoryContext context);
 
+/* Adds hashes to the set; may have to move it. */
+extern void accumulate_in_set(Accumulator *accumulator, uint64 hash);
+
+/* Adds the hashes held back. */
+extern void flush_pending(Accumulator *accumulator);
+
 /* Adds an element by its hash. */
-extern void accumulate_hash(Accumulator *accumulator, uint64 hash);
+static inline void
+accumulate_hash(Accumulator *accumulator, uint64 hash)
+{
+	if (accumulator->pending == NULL)
+	{
+		if (accumulator->bits != NULL)
+			bf_bits_add(accumulator->bits, &accumulator->shape, hash);
+		else
+			accumulate_in_set(accumulator, hash);
+		return;
+	}
+	if (accumulator->bits != NULL)
+		bf_bits_prefetch(accumulator->bits, &accumulator->shape, hash);
+	else
+		bf_hashset_prefetch(&accumulator->set, hash);
+	accumulator->pending[accumulator->npending++] = hash;
+	if (accumulator->npending == PENDING_HASHES)
+		flush_pending(accumulator);
+}
 
 /* Adds the elements of a filter of the same size, or of another's state. */
 extern void accumulate_filter(Accumulator *accumulator, const bf_filter *filter);

@@ -54,19 +54,12 @@ require_aggregate(FunctionCallInfo fcinfo)
 	return context;
 }
 
-void *
-require_state(FunctionCallInfo fcinfo, int argument, uint32 magic)
+void
+report_foreign_state(void)
 {
-	void	   *state;
-
-	if (PG_ARGISNULL(argument))
-		return NULL;
-	state = PG_GETARG_POINTER(argument);
-	if (*(uint32 *) state != magic)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("aggregate state is of another kind than this function's")));
-	return state;
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("aggregate state is of another kind than this function's")));
 }
 
 static BuildSite *
@@ -98,7 +91,7 @@ begin_build(MemoryContext context, const bf_params *params)
 }
 
 /* Adds argument 1 of a transition function unless it is NULL. */
-static void
+static inline void
 add_argument(FunctionCallInfo fcinfo, BuildState *state, const ElementType *element)
 {
 	bf_params  *params = &state->accumulator.params;

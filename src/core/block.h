@@ -44,42 +44,65 @@ bf_block_offset(const bf_shape *shape, uint64_t hash)
 	return bf_block_of(shape, hash) * (shape->block_bits / 8);
 }
 
-/* Sets an element's bits in its block. */
-static inline void
-bf_block_add(uint8_t *block, const bf_shape *shape, uint64_t hash)
+/*
+ * The bit of an element's next throw; y begins as its hash.  In a block of
+ * 512 bits the scaling comes down to the top 9 bits of y, which a caller gets
+ * by passing that number as a constant.
+ */
+static inline uint64_t
+bf_next_bit(uint64_t *y, uint32_t block_bits)
 {
-	uint64_t	y = hash;
+	*y *= BF_GENERATOR;
+	return block_bits == BF_BLOCK_BITS ? *y >> 55 : bf_scale(*y, block_bits);
+}
 
-	for (uint32_t i = 0; i < shape->k; i++)
+static inline void
+bf_set_all(uint8_t *block, uint32_t block_bits, uint32_t k, uint64_t hash)
+{
+	for (uint32_t i = 0; i < k; i++)
 	{
-		uint64_t	bit;
+		uint64_t	bit = bf_next_bit(&hash, block_bits);
 
-		y *= BF_GENERATOR;
-		bit = bf_scale(y, shape->block_bits);
 		block[bit / 8] |= (uint8_t) (1u << (bit % 8));
 	}
 }
 
 /*
- * Are all of an element's bits set in its block?  Looks at all k rather than
- * stopping at the first zero: in a half-full block that branch is a coin
- * toss, and mispredicting it costs more than the loads saved.
+ * Looks at all k bits rather than stopping at the first zero: in a half-full
+ * block that branch is a coin toss, and mispredicting it costs more than the
+ * loads saved.
  */
 static inline bool
-bf_block_contains(const uint8_t *block, const bf_shape *shape, uint64_t hash)
+bf_test_all(const uint8_t *block, uint32_t block_bits, uint32_t k, uint64_t hash)
 {
-	uint64_t	y = hash;
 	unsigned	all = 1;
 
-	for (uint32_t i = 0; i < shape->k; i++)
+	for (uint32_t i = 0; i < k; i++)
 	{
-		uint64_t	bit;
+		uint64_t	bit = bf_next_bit(&hash, block_bits);
 
-		y *= BF_GENERATOR;
-		bit = bf_scale(y, shape->block_bits);
 		all &= (unsigned) block[bit / 8] >> (bit % 8);
 	}
 	return all & 1;
+}
+
+/* Sets an element's bits in its block. */
+static inline void
+bf_block_add(uint8_t *block, const bf_shape *shape, uint64_t hash)
+{
+	if (shape->block_bits == BF_BLOCK_BITS)
+		bf_set_all(block, BF_BLOCK_BITS, shape->k, hash);
+	else
+		bf_set_all(block, shape->block_bits, shape->k, hash);
+}
+
+/* Are all of an element's bits set in its block? */
+static inline bool
+bf_block_contains(const uint8_t *block, const bf_shape *shape, uint64_t hash)
+{
+	if (shape->block_bits == BF_BLOCK_BITS)
+		return bf_test_all(block, BF_BLOCK_BITS, shape->k, hash);
+	return bf_test_all(block, shape->block_bits, shape->k, hash);
 }
 
 /* The same two on the bits of a whole filter. */

@@ -83,25 +83,6 @@ bf_class_known(uint32_t element_class)
 	return false;
 }
 
-bf_shape
-bf_shape_of(const bf_params *params)
-{
-	bf_shape	shape;
-
-	if (params->layout == BF_BLOCKED)
-	{
-		shape.nblocks = (uint32_t) (params->m / BF_BLOCK_BITS);
-		shape.block_bits = BF_BLOCK_BITS;
-	}
-	else
-	{
-		shape.nblocks = 1;
-		shape.block_bits = (uint32_t) params->m;
-	}
-	shape.k = params->k;
-	return shape;
-}
-
 uint64_t
 bf_sparse_limit(uint64_t m)
 {

@@ -99,6 +99,19 @@ typedef struct bf_shape
 	uint32_t	k;
 } bf_shape;
 
+static inline bf_shape
+bf_shape_of(const bf_params *params)
+{
+	bf_shape	shape = {1, (uint32_t) params->m, params->k};
+
+	if (params->layout == BF_BLOCKED)
+	{
+		shape.nblocks = (uint32_t) (params->m / BF_BLOCK_BITS);
+		shape.block_bits = BF_BLOCK_BITS;
+	}
+	return shape;
+}
+
 /* Why bytes are not a filter. */
 typedef enum bf_error
 {
@@ -138,7 +151,6 @@ typedef enum bf_source
 } bf_source;
 
 extern bool bf_class_known(uint32_t element_class);
-extern bf_shape bf_shape_of(const bf_params *params);
 
 /* The most distinct hashes that are still smaller than m bits. */
 extern uint64_t bf_sparse_limit(uint64_t m);

@@ -46,6 +46,13 @@ bf_hashset_slot(const bf_hashset *set, uint64_t hash)
 	return (size_t) ((hash * set->salt) >> (64 - set->log2_slots));
 }
 
+/* Asks the CPU to fetch what bf_hashset_add() is going to look at. */
+static inline void
+bf_hashset_prefetch(const bf_hashset *set, uint64_t hash)
+{
+	__builtin_prefetch(set->slots + bf_hashset_slot(set, hash), 1);
+}
+
 /* Adds a hash to a set that is not full; true if it was not there yet. */
 static inline bool
 bf_hashset_add(bf_hashset *set, uint64_t hash)
