@@ -3,7 +3,8 @@
  *		Text, binary and bytea forms of the type.
  *
  * All of them are the encoding of core/format.h, as bytes or as their
- * hexadecimal digits behind \x, and all ways in go through accept_bytes().
+ * hexadecimal digits behind \x.  All ways in check the same: bf_decode_header()
+ * and check_payload().
  */
 #include "pg_compat.h"
 
@@ -22,16 +23,17 @@ PG_FUNCTION_INFO_V1(bloomfilter_send);
 PG_FUNCTION_INFO_V1(bloomfilter_from_bytea);
 PG_FUNCTION_INFO_V1(bloomfilter_to_bytea);
 
-/* Refuses bytes that are no filter; true unless it is a soft error. */
-static bool
-accept_bytes(const uint8 *bytes, uint64 size, Node *escontext)
+/* Refuses bytes that are no filter. */
+static void
+accept_bytes(const uint8 *bytes, uint64 size)
 {
 	bf_filter	filter;
 	bf_status	status = bf_decode(bytes, size, BF_VALUE, &filter);
 
 	if (status.error == BF_OK)
 		status = check_payload(&filter);
-	return status.error == BF_OK || report_invalid_input(status, escontext);
+	if (status.error != BF_OK)
+		report_invalid_input(status, NULL);
 }
 
 /* A varlena of any kind with a copy of bytes. */
@@ -57,40 +59,63 @@ decode_digits(const char *digits, uint64 size, uint8 *bytes)
 	return true;
 }
 
-Datum
-bloomfilter_in(PG_FUNCTION_ARGS)
+static bool
+report_bad_digit(Node *escontext)
 {
-	const char *text = PG_GETARG_CSTRING(0);
+	ereturn(escontext, false,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("invalid input syntax for type bloomfilter"),
+			 errdetail("There is a character that is not a hexadecimal digit.")));
+}
+
+/* The number of bytes in a text, checked to be of the right form but for its digits. */
+static bool
+measure_text(const char *text, uint64 *size, Node *escontext)
+{
 	size_t		length = strlen(text);
-	uint64		size;
-	Bloomfilter *value;
 
 	if (length < 2 || text[0] != '\\' || text[1] != 'x')
-		ereturn(fcinfo->context, (Datum) 0,
+		ereturn(escontext, false,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid input syntax for type bloomfilter"),
 				 errdetail("A filter begins with \\x and continues in hexadecimal digits.")));
 	if (length % 2 != 0)
-		ereturn(fcinfo->context, (Datum) 0,
+		ereturn(escontext, false,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid input syntax for type bloomfilter"),
 				 errdetail("The number of hexadecimal digits, %zu, is odd.", length - 2)));
-	size = length / 2 - 1;
-	if (size > BF_MAX_SIZE)
-		ereturn(fcinfo->context, (Datum) 0,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("invalid value for type bloomfilter"),
-				 errdetail("There are %llu bytes, but the largest filter takes %llu.",
-						   (unsigned long long) size, (unsigned long long) BF_MAX_SIZE)));
+	*size = length / 2 - 1;
+	return true;
+}
 
-	value = palloc(VARHDRSZ + size);
-	SET_VARSIZE(value, VARHDRSZ + size);
-	if (!decode_digits(text + 2, size, (uint8 *) VARDATA(value)))
-		ereturn(fcinfo->context, (Datum) 0,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid input syntax for type bloomfilter"),
-				 errdetail("There is a character that is not a hexadecimal digit.")));
-	if (!accept_bytes((uint8 *) VARDATA(value), size, fcinfo->context))
+/* Nothing is allocated before the header has been found to go with the length. */
+Datum
+bloomfilter_in(PG_FUNCTION_ARGS)
+{
+	const char *text = PG_GETARG_CSTRING(0);
+	const char *digits = text + 2;
+	Node	   *escontext = fcinfo->context;
+	uint8		header[BF_HEADER_SIZE] = {0};
+	uint64		size;
+	bf_filter	filter;
+	bf_status	status;
+	Bloomfilter *value;
+
+	if (!measure_text(text, &size, escontext))
+		PG_RETURN_NULL();
+	if (!decode_digits(digits, Min(size, BF_HEADER_SIZE), header) &&
+		!report_bad_digit(escontext))
+		PG_RETURN_NULL();
+	status = bf_decode_header(header, size, BF_VALUE, &filter);
+	if (status.error != BF_OK && !report_invalid_input(status, escontext))
+		PG_RETURN_NULL();
+
+	value = make_value(&filter, false, (uint8 **) &filter.payload);
+	if (!decode_digits(digits, size, (uint8 *) VARDATA(value)) &&
+		!report_bad_digit(escontext))
+		PG_RETURN_NULL();
+	status = check_payload(&filter);
+	if (status.error != BF_OK && !report_invalid_input(status, escontext))
 		PG_RETURN_NULL();
 	PG_RETURN_POINTER(value);
 }
@@ -122,7 +147,7 @@ bloomfilter_recv(PG_FUNCTION_ARGS)
 	uint64		size = message->len - message->cursor;
 	const uint8 *bytes = (const uint8 *) pq_getmsgbytes(message, (int) size);
 
-	accept_bytes(bytes, size, NULL);
+	accept_bytes(bytes, size);
 	PG_RETURN_POINTER(make_varlena(bytes, size));
 }
 
@@ -138,7 +163,7 @@ bloomfilter_from_bytea(PG_FUNCTION_ARGS)
 	bytea	   *value = PG_GETARG_BYTEA_PP(0);
 	const uint8 *bytes = (const uint8 *) VARDATA_ANY(value);
 
-	accept_bytes(bytes, VARSIZE_ANY_EXHDR(value), NULL);
+	accept_bytes(bytes, VARSIZE_ANY_EXHDR(value));
 	PG_RETURN_POINTER(make_varlena(bytes, VARSIZE_ANY_EXHDR(value)));
 }
 
