@@ -24,13 +24,12 @@ src/core/bulk.o: CFLAGS += -O3
 src/core/sizing.o: CFLAGS += -ffp-contract=off
 
 # A build outside the source tree finds neither directories nor expected/ there.
-$(OBJS) $(OBJS:.o=.bc): | src/core
-src/core:
-	$(MKDIR_P) $@
 ifdef VPATH
-installcheck: expected
-expected:
-	$(LN_S) $(srcdir)/$@ $@
+$(shell $(MKDIR_P) src/core)
+installcheck: link-expected
+.PHONY: link-expected
+link-expected:
+	ln -sfn $(srcdir)/expected expected
 endif
 
 $(OBJS): $(wildcard $(srcdir)/src/*.h $(srcdir)/src/core/*.h)

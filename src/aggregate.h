@@ -5,13 +5,13 @@
 #ifndef BF_AGGREGATE_H
 #define BF_AGGREGATE_H
 
-#include "postgres.h"
+#include "pg_compat.h"
 #include "fmgr.h"
 
 /* The aggregate's memory context; an error if the function runs in none. */
 extern MemoryContext require_aggregate(FunctionCallInfo fcinfo);
 
-extern void report_foreign_state(void) pg_attribute_noreturn();
+pg_noreturn extern void report_foreign_state(void);
 
 /*
  * A state argument, NULL if it is; an error unless it begins with the magic

@@ -5,7 +5,7 @@
 #ifndef BF_ERRORS_H
 #define BF_ERRORS_H
 
-#include "postgres.h"
+#include "pg_compat.h"
 
 #include "core/combine.h"
 #include "core/format.h"
@@ -18,21 +18,21 @@
 extern bool report_invalid_input(bf_status status, Node *escontext);
 
 /* Bytes that the database itself handed over are no filter: always an error. */
-extern void report_corrupt_value(bf_status status) pg_attribute_noreturn();
+pg_noreturn extern void report_corrupt_value(bf_status status);
 
 /* The layout as users know it. */
 extern const char *layout_name(bf_layout layout);
 
 /* Two filters do not combine: says why, naming both sides. */
-extern void report_mismatch(bf_mismatch mismatch, const bf_params *left,
-							const bf_params *right) pg_attribute_noreturn();
+pg_noreturn extern void report_mismatch(bf_mismatch mismatch, const bf_params *left,
+							const bf_params *right);
 
 /* An element's class is not the one in the filter. */
-extern void report_class_mismatch(uint32 filter_class, uint32 element_class) pg_attribute_noreturn();
+pg_noreturn extern void report_class_mismatch(uint32 filter_class, uint32 element_class);
 
 /* Parameters that a user gave, or their combination, are out of bounds. */
 extern void check_expected_items(int64 items);
 extern float check_rate(double rate);
-extern void report_too_large(double rate, int64 items, uint64 capacity) pg_attribute_noreturn();
+pg_noreturn extern void report_too_large(double rate, int64 items, uint64 capacity);
 
 #endif							/* BF_ERRORS_H */

@@ -13,6 +13,9 @@
 
 PG_FUNCTION_INFO_V1(bloomfilter_fold);
 
+/* A filter so small that every size can be tried. */
+#define SMALL_BLOCKS 64
+
 /*
  * The filter folded to m bits.  A sparse one keeps its hashes, unless the
  * fewer bits are smaller.
@@ -51,9 +54,10 @@ rate_at_size(const bf_filter *filter, uint64 m)
 }
 
 /*
- * The least size that a filter folds to without exceeding a rate.  The
- * expected rate says where to begin, or, if that is less, the size at which a
- * sparse filter stays sparse; the bits themselves have the last word.
+ * The least size that a filter folds to without exceeding a rate.  The bits
+ * themselves have the last word.  The search begins well below the size that
+ * the expected rate calls for, as a filter may be luckier than the mean, and
+ * no higher than where a sparse filter stays sparse.
  */
 static uint64
 least_size(const bf_filter *filter, double cardinality, float rate)
@@ -63,7 +67,10 @@ least_size(const bf_filter *filter, double cardinality, float rate)
 	uint64		first = bf_bits_for(params->layout, params->k, rate,
 									(uint64) cardinality) / BF_BLOCK_BITS;
 
-	first = first == 0 ? nblocks : first * 9 / 10;	/* may turn out to do */
+	if (nblocks <= SMALL_BLOCKS)
+		first = 1;
+	else
+		first = first == 0 ? nblocks : first / 2;
 	if (filter->sparse)
 		first = Min(first, filter->nhashes / 8);
 	for (uint64 n = Max(first, 1); n < nblocks; n++)

@@ -24,4 +24,9 @@
 	} while (0)
 #endif
 
+/* 18 writes it in front of a declaration. */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
 #endif							/* PG_COMPAT_H */

@@ -108,19 +108,23 @@ tabulate_block_rates(uint32_t k, block_rates *table)
 /*
  * The rate of a large single block: the number of occupied bits has mean mu
  * and variance sigma^2 (Johnson and Kotz 1977, occupancy), and the mean of
- * its k-th power is that of a lognormal variable to second order.
+ * its k-th power is that of a lognormal variable to second order.  empty is
+ * the probability that a bit is not set, and joint how much likelier, less 1,
+ * it is for two bits at once than if they were independent; written by expm1
+ * and log1p nothing cancels that matters.
  */
 static double
 rate_of_large_block(uint32_t k, double bits, double n)
 {
-	double		one_empty = exp(k * n * log1p(-1 / bits));
-	double		two_empty = exp(k * n * log1p(-2 / bits));
-	double		mu = bits * (1 - one_empty);
-	double		variance = bits * one_empty + bits * (bits - 1) * two_empty -
-		bits * bits * one_empty * one_empty;
+	double		throws = k * n;
+	double		filled = -expm1(throws * log1p(-1 / bits));
+	double		empty = 1 - filled;
+	double		joint = expm1(throws * log1p(-1 / ((bits - 1) * (bits - 1))));
+	double		mu = bits * filled;
+	double		variance = bits * empty * filled + bits * (bits - 1) * empty * empty * joint;
 	double		relative = variance > 0 ? variance / (mu * mu) : 0;
 
-	return integer_power(1 - one_empty, k) * exp(0.5 * k * (k - 1) * relative);
+	return integer_power(filled, k) * exp(0.5 * k * (k - 1) * relative);
 }
 
 static double
