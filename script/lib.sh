@@ -1,0 +1,136 @@
+# Sourced by the scripts beside it: finding and building for a PostgreSQL, and
+# a private throwaway server. The server has its data and its only socket in a
+# fresh directory under TMPDIR, which go away when the script ends, whatever
+# ends it. PG_CONFIG chooses the PostgreSQL, by default the newest one under
+# /usr/lib/postgresql. Every other PG* variable of the caller is dropped, so
+# that no server but the private one can be reached by mistake.
+# shellcheck shell=bash
+
+for name in "${!PG@}"; do
+    [[ $name == PG_CONFIG ]] || unset "$name"
+done
+unset name
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() {
+    printf '== %s\n' "$*"
+}
+
+die() {
+    printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+    exit 1
+}
+
+as_root() {
+    if ((EUID == 0)); then "$@"; else sudo "$@"; fi
+}
+
+# Prints the path of the pg_config to use, or nothing if there is none.
+find_pg_config() {
+    if [[ ${PG_CONFIG:-} ]]; then
+        command -v "$PG_CONFIG" || echo "$PG_CONFIG"
+    else
+        printf '%s\n' /usr/lib/postgresql/*/bin/pg_config | sort -V | sed -n '$p' | grep -v '\*' || true
+    fi
+}
+
+# Sets PG_CONFIG and puts its programs first in PATH.
+use_pg_config() {
+    PG_CONFIG=$(find_pg_config)
+    [[ -x $PG_CONFIG ]] || die "no pg_config found; set PG_CONFIG"
+    PATH=$("$PG_CONFIG" --bindir):$PATH
+    export PG_CONFIG PATH
+}
+
+# Makes $work, a directory that the server's user can reach and that
+# remove_work will remove. A socket's path may have 107 characters.
+make_work() {
+    local parent
+    for parent in "${TMPDIR:-/tmp}" /tmp /var/tmp; do
+        work=$(mktemp -d "$parent/bloomtype.XXXXXX") || continue
+        chmod 755 "$work"
+        if ((${#work} < 80)) && as_server test -x "$work"; then
+            return
+        fi
+        rmdir "$work"
+    done
+    work=
+    die "no temporary directory that the server could use"
+}
+
+remove_work() {
+    if [[ ${work:-} ]]; then
+        stop_server
+        rm -rf "$work"
+    fi
+}
+
+trap remove_work EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# The user the server runs as: never root, PostgreSQL refuses that.
+server_user() {
+    if ((EUID != 0)); then id -un; elif id postgres >/dev/null 2>&1; then echo postgres; else echo nobody; fi
+}
+
+as_server() {
+    if ((EUID == 0)); then runuser -u "$(server_user)" -- "$@"; else "$@"; fi
+}
+
+# Copies the sources to $1, without what an earlier build may have left there.
+copy_sources() {
+    mkdir -p "$1"
+    tar -C "$top" -c --exclude=./.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' --exclude=./test/unit/build . |
+        tar -C "$1" -x --no-same-owner
+}
+
+# Builds the extension outside the source tree, $work/src, in $work/build.
+build() {
+    copy_sources "$work/src"
+    mkdir "$work/build"
+    in_build -j "$(nproc)" all >"$work/build.log" 2>&1 || { cat "$work/build.log"; return 1; }
+}
+
+in_build() {
+    make -s -C "$work/build" -f "$work/src/Makefile" PG_CONFIG="$PG_CONFIG" "$@"
+}
+
+install_extension() {
+    as_root make -s -C "$work/build" -f "$work/src/Makefile" PG_CONFIG="$PG_CONFIG" install \
+        >"$work/install.log" 2>&1 || { cat "$work/install.log"; return 1; }
+}
+
+# Starts the server in $work/server. Afterwards psql and its kin reach it, as its
+# superuser, through PGHOST and PGUSER.
+start_server() {
+    local server=$work/server
+    mkdir "$server"
+    chown "$(server_user)" "$server"
+    (
+        cd "$server"
+        as_server initdb --no-sync --pgdata=data --username=postgres --auth=trust \
+            --encoding=UTF8 --locale=C.UTF-8 >initdb.log 2>&1
+    ) || { cat "$server/initdb.log"; die "initdb failed"; }
+    cat >>"$server/data/postgresql.conf" <<END
+listen_addresses = ''
+unix_socket_directories = '$server'
+fsync = off
+full_page_writes = off
+shared_buffers = 256MB
+max_wal_size = 8GB
+END
+    (
+        cd "$server"
+        as_server pg_ctl --pgdata=data --log=log --wait --silent start
+    ) || { cat "$server/log"; die "the server did not start"; }
+    export PGHOST=$server PGPORT=5432 PGUSER=postgres PGDATABASE=postgres PGCLIENTENCODING=UTF8
+}
+
+stop_server() {
+    local server=$work/server
+    [[ ! -e $server/data/postmaster.pid ]] ||
+        (cd "$server" && as_server pg_ctl --pgdata=data --mode=immediate --wait --silent stop) || true
+}
