@@ -5,7 +5,7 @@ DATA = sql/bloomtype--1.0.0.sql
 
 CORE = bulk combine estimate format hashset hex sizing sparse stream
 GLUE = accumulator aggregate aggregate_sets build element errors estimator \
-	fold insight io measure membership module params setops value
+	filter_cache fold insight io measure membership module params setops value
 OBJS = $(CORE:%=src/core/%.o) $(GLUE:%=src/%.o)
 
 REGRESS = $(sort $(patsubst $(srcdir)/test/sql/%.sql,%,$(wildcard $(srcdir)/test/sql/*.sql)))

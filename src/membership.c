@@ -7,33 +7,85 @@
 #include "core/probe.h"
 #include "element.h"
 #include "errors.h"
+#include "filter_cache.h"
 #include "fmgr.h"
-#include "value.h"
+#include "nodes/nodeFuncs.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_contains);
 PG_FUNCTION_INFO_V1(bloomfilter_contained);
 
-static bool
-probe(const ElementType *element, Datum filter_value, Datum value)
+/* What a membership function keeps from call to call in fn_extra. */
+typedef struct ProbeSite
 {
-	bf_filter	filter;
+	ElementType element;
+	FilterCache *filters;
+	bool		constant;		/* the element is the same in every call */
+	bool		hashed;			/* hash and seed below are set */
+	uint64		seed;
+	uint64		hash;
+} ProbeSite;
 
-	open_filter(filter_value, &filter);
+/* An element of the array of "filter @> ANY (array)" changes, if the array does not. */
+static bool
+is_constant(FmgrInfo *function, int argument)
+{
+	return function->fn_expr != NULL && !IsA(function->fn_expr, ScalarArrayOpExpr) &&
+		get_fn_expr_arg_stable(function, argument);
+}
+
+static pg_noinline ProbeSite *
+make_probe_site(FunctionCallInfo fcinfo, int argument)
+{
+	FmgrInfo   *function = fcinfo->flinfo;
+	ProbeSite	resolved = {.constant = is_constant(function, argument)};
+	ProbeSite  *site;
+
+	resolve_element_type(fcinfo, argument, &resolved.element);
+	resolved.filters = make_filter_cache(function->fn_mcxt);
+	site = MemoryContextAlloc(function->fn_mcxt, sizeof(*site));
+	*site = resolved;
+	function->fn_extra = site;
+	return site;
+}
+
+static uint64
+hash_element(ProbeSite *site, Datum value, uint64 seed)
+{
+	if (site->hashed && site->seed == seed)
+		return site->hash;
+	site->hash = site->element.hash(value, seed);
+	site->seed = seed;
+	site->hashed = site->constant;
+	return site->hash;
+}
+
+static bool
+probe(FunctionCallInfo fcinfo, int filter_argument, int argument)
+{
+	ProbeSite  *site = fcinfo->flinfo->fn_extra;
+	Datum		value = PG_GETARG_DATUM(filter_argument);
+	bf_filter	filter;
+	uint64		hash;
+
+	if (site == NULL)
+		site = make_probe_site(fcinfo, argument);
+	open_cached_filter(site->filters, value, &filter);
 	if (filter.params.element_class == BF_CLASS_NONE)
 		return false;
-	if (filter.params.element_class != element->element_class)
-		report_class_mismatch(filter.params.element_class, element->element_class);
-	return bf_contains(&filter, element->hash(value, filter.params.seed));
+	if (filter.params.element_class != site->element.element_class)
+		report_class_mismatch(filter.params.element_class, site->element.element_class);
+	hash = hash_element(site, PG_GETARG_DATUM(argument), filter.params.seed);
+	return filter.payload != NULL ? bf_contains(&filter, hash) : probe_stored(value, &filter, hash);
 }
 
 Datum
 bloomfilter_contains(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(probe(element_type_of_argument(fcinfo, 1), PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)));
+	PG_RETURN_BOOL(probe(fcinfo, 0, 1));
 }
 
 Datum
 bloomfilter_contained(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(probe(element_type_of_argument(fcinfo, 0), PG_GETARG_DATUM(1), PG_GETARG_DATUM(0)));
+	PG_RETURN_BOOL(probe(fcinfo, 1, 0));
 }

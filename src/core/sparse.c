@@ -4,6 +4,7 @@
  */
 #include "sparse.h"
 
+#include <math.h>
 #include <stddef.h>
 
 uint64_t
@@ -32,6 +33,16 @@ bf_sparse_contains(const uint8_t *hashes, uint64_t count, uint64_t hash)
 	uint64_t	i = bf_lower_bound(hashes, count, hash);
 
 	return i < count && bf_hash_at(hashes, i) == hash;
+}
+
+void
+bf_expected_range(uint64_t count, uint64_t hash, uint64_t *from, uint64_t *to)
+{
+	uint64_t	middle = ((hash >> 32) * count) >> 32;
+	uint64_t	margin = (uint64_t) (2 * sqrt((double) count)) + 1;
+
+	*from = middle > margin ? middle - margin : 0;
+	*to = count - middle > margin ? middle + margin : count;
 }
 
 /*

@@ -23,6 +23,13 @@ extern uint64_t bf_lower_bound(const uint8_t *hashes, uint64_t count, uint64_t h
 
 extern bool bf_sparse_contains(const uint8_t *hashes, uint64_t count, uint64_t hash);
 
+/*
+ * The range [from, to) of an array of count > 0 hashes in which a hash stands,
+ * if it is there and the hashes are random: its share of the array, give or
+ * take four standard deviations (of a binomial variable, at most sqrt(count) / 2).
+ */
+extern void bf_expected_range(uint64_t count, uint64_t hash, uint64_t *from, uint64_t *to);
+
 /* Two sorted arrays on their way into one. */
 typedef struct bf_merge
 {
