@@ -14,7 +14,7 @@
 PG_FUNCTION_INFO_V1(bloomfilter_fold);
 
 /* A filter so small that every size can be tried. */
-#define SMALL_BLOCKS 64
+#define SMALL_BLOCKS 4096
 
 /*
  * The filter folded to m bits.  A sparse one keeps its hashes, unless the

@@ -35,8 +35,6 @@ lesser(const bf_params *a, const bf_params *b)
 {
 	if (a->rate != b->rate)
 		return a->rate < b->rate ? a : b;
-	if (a->layout != b->layout)
-		return a->layout < b->layout ? a : b;
 	if (a->k != b->k)
 		return a->k < b->k ? a : b;
 	return a->seed < b->seed ? a : b;

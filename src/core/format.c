@@ -32,8 +32,8 @@ status(bf_error error, uint64_t got, uint64_t limit)
 	bf_status	result;
 
 	result.error = error;
-	result.got = (int64_t) got;
-	result.limit = (int64_t) limit;
+	result.got = got;
+	result.limit = limit;
 	return result;
 }
 
@@ -103,6 +103,9 @@ check_sizes(const bf_filter *filter, uint64_t payload_size)
 	if (params->m % multiple != 0)
 		return status(BF_ERR_BITS_MULTIPLE, params->m, multiple);
 
+	/* what has no size yet will be folded to one, which only blocks can be */
+	if ((params->m == 0 || filter->sizing) && params->layout != BF_BLOCKED)
+		return status(BF_ERR_UNSIZED, params->m, 0);
 	if (filter->sizing &&
 		(filter->sparse ? params->m != 0 : params->m != BF_MAX_BITS))
 		return status(BF_ERR_UNSIZED, params->m, 0);

@@ -127,7 +127,7 @@ typedef enum bf_error
 	BF_ERR_RATE,
 	BF_ERR_BITS_MAX,
 	BF_ERR_BITS_MULTIPLE,		/* limit: the divisor */
-	BF_ERR_UNSIZED,				/* m = 0 but not empty */
+	BF_ERR_UNSIZED,				/* m does not go with emptiness, layout or flags */
 	BF_ERR_LENGTH,				/* got payload bytes, limit expected */
 	BF_ERR_HASHES_LENGTH,		/* got payload bytes, limit 8 */
 	BF_ERR_HASHES_MAX,			/* got hashes, limit that fit */
@@ -135,12 +135,15 @@ typedef enum bf_error
 	BF_ERR_CLASS_MISSING		/* elements, but no element class */
 } bf_error;
 
-/* A verdict, with the offending number and the limit that it breaks. */
+/*
+ * A verdict, with the offending number and the limit that it breaks where
+ * there are such; 0 elsewhere.
+ */
 typedef struct bf_status
 {
 	bf_error	error;
-	int64_t		got;
-	int64_t		limit;
+	uint64_t	got;
+	uint64_t	limit;
 } bf_status;
 
 /* Where decoded bytes may come from. */
@@ -150,6 +153,7 @@ typedef enum bf_source
 	BF_STATE					/* a serialized aggregate state */
 } bf_source;
 
+/* True also of BF_CLASS_NONE. */
 extern bool bf_class_known(uint32_t element_class);
 
 /* The most distinct hashes that are still smaller than m bits. */

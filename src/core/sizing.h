@@ -34,7 +34,7 @@ extern double bf_expected_rate(bf_layout layout, uint32_t k, uint64_t m, uint64_
  */
 extern uint64_t bf_bits_for(bf_layout layout, uint32_t k, double rate, uint64_t n);
 
-/* The most elements for which m bits keep the expected rate at or under rate. */
+/* The most elements for which m bits keep the expected rate at or under rate < 1. */
 extern uint64_t bf_capacity(bf_layout layout, uint32_t k, double rate, uint64_t m);
 
 #endif							/* BF_SIZING_H */

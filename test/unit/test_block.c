@@ -136,6 +136,13 @@ test_rule(void)
 			compare_rule(&classic, &state);
 		}
 	}
+	/* As large as a block of the other layout. */
+	for (uint32_t k = 1; k <= 32; k++)
+	{
+		bf_params	classic = params_of(BF_CLASSIC, k, 512);
+
+		compare_rule(&classic, &state);
+	}
 	passed("adding and probing follow the rule, for every k and many sizes");
 }
 

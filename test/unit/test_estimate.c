@@ -193,6 +193,7 @@ test_rate_ends(void)
 		ok(current_rate(&params, bits) == 1, "layout %d: a full one has rate 1", layout);
 		free(bits);
 	}
+	passed("their histograms count no bit and all");
 	ok(bf_current_rate_sparse(0) == 0, "no hash, no false positive");
 	ok(bf_current_rate_sparse(1) == 1 / 18446744073709551616.0, "one hash of 2^64");
 	ok(bf_current_rate_sparse(1 << 24) == 1 / 1099511627776.0, "2^24 hashes of 2^64");

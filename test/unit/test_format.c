@@ -73,12 +73,12 @@ payload_allowed(const uint8_t *bytes, uint64_t size)
 	if (get(bytes, 4, 4) == 0 && (!sparse || payload > 0))
 		return false;
 	if (!sparse)
-		return m > 0 && payload == m / 8 && (!sizing || m == BF_MAX_BITS);
+		return m > 0 && payload == m / 8 && (!sizing || (m == BF_MAX_BITS && bytes[1] == 0));
 	if (payload % 8 != 0 || !ascending(bytes, size))
 		return false;
 	if (sizing)
-		return m == 0 && payload / 8 <= UINT64_C(1) << 24;
-	return m == 0 ? payload == 0 && get(bytes, 4, 4) == 0 : payload < m / 8;
+		return m == 0 && bytes[1] == 0 && payload / 8 <= UINT64_C(1) << 24;
+	return m == 0 ? payload == 0 && get(bytes, 4, 4) == 0 && bytes[1] == 0 : payload < m / 8;
 }
 
 /* "What a reader must refuse", once more. */
@@ -286,12 +286,12 @@ typedef struct refusal
 	uint64_t	value;
 	uint64_t	payload;		/* bytes, which are all 0 */
 	bf_error	error;
-	int64_t		got;
-	int64_t		limit;
+	uint64_t		got;
+	uint64_t		limit;
 } refusal;
 
 /* The columns of a refusal whose verdict has no limit to tell. */
-#define ANY INT64_MIN
+#define ANY UINT64_MAX
 
 static const refusal refusals[] = {
 	{"version 0", 0, 1, 0, 128, BF_ERR_VERSION, 0, 1},
@@ -318,7 +318,7 @@ static const refusal refusals[] = {
 	{"rate NaN", 8, 4, 0x7FC00000, 128, BF_ERR_RATE, ANY, ANY},
 	{"rate signalling NaN", 8, 4, 0x7F800001, 128, BF_ERR_RATE, ANY, ANY},
 	{"2^31 + 512 bits", 20, 8, BF_MAX_BITS + 512, 128, BF_ERR_BITS_MAX,
-	(int64_t) BF_MAX_BITS + 512, BF_MAX_BITS},
+	BF_MAX_BITS + 512, BF_MAX_BITS},
 	{"2^63 - 512 bits", 20, 8, INT64_MAX - 511, 128, BF_ERR_BITS_MAX,
 	INT64_MAX - 511, BF_MAX_BITS},
 	{"2^63 bits", 20, 8, UINT64_C(1) << 63, 128, BF_ERR_BITS_MAX, ANY, BF_MAX_BITS},
@@ -351,7 +351,7 @@ test_refusals(void)
 		status = verdict(bytes, BF_HEADER_SIZE + r->payload, BF_VALUE, &filter);
 		ok(status.error == r->error && (r->got == ANY || status.got == r->got) &&
 		   (r->limit == ANY || status.limit == r->limit),
-		   "refused: %s (error %d, got %" PRId64 ", limit %" PRId64 ")",
+		   "refused: %s (error %d, got %" PRIu64 ", limit %" PRIu64 ")",
 		   r->what, (int) status.error, status.got, status.limit);
 	}
 }
@@ -387,8 +387,19 @@ test_more_refusals(void)
 	is(verdict(bytes, BF_HEADER_SIZE + 8, BF_VALUE, &filter).error, BF_ERR_UNSIZED,
 	   "refused: a hash, but no size");
 	put(bytes, 4, 4, 0);
+	is(verdict(bytes, BF_HEADER_SIZE, BF_VALUE, &filter).error, BF_ERR_UNSIZED,
+	   "refused: classic, but no size");
+	bytes[1] = 0;
 	is(verdict(bytes, BF_HEADER_SIZE, BF_VALUE, &filter).error, BF_OK,
 	   "accepted: the empty filter without a size");
+	bytes[1] = 1;
+	bytes[2] = 3;
+	put(bytes, 4, 4, 20);
+	is(verdict(bytes, BF_HEADER_SIZE + 8, BF_STATE, &filter).error, BF_ERR_UNSIZED,
+	   "refused: a classic state that sizes itself");
+	bytes[1] = 0;
+	bytes[2] = 1;
+	put(bytes, 4, 4, 0);
 	put(bytes, 8, 4, 1);
 	is(verdict(bytes, BF_HEADER_SIZE, BF_VALUE, &filter).error, BF_OK,
 	   "accepted: the least rate above 0");
@@ -434,8 +445,8 @@ test_large(void)
 	   "a state of 2^24 hashes");
 	is(filter.nhashes, most, "has so many");
 	status = bf_decode_header(header, BF_HEADER_SIZE + 8 * (most + 1), BF_STATE, &filter);
-	ok(status.error == BF_ERR_HASHES_MAX && status.got == (int64_t) most + 1 &&
-	   status.limit == (int64_t) most, "refused: one more");
+	ok(status.error == BF_ERR_HASHES_MAX && status.got == most + 1 &&
+	   status.limit == most, "refused: one more");
 	put(header, 4, 4, 0);
 	is(bf_decode_header(header, BF_HEADER_SIZE + 8, BF_STATE, &filter).error,
 	   BF_ERR_CLASS_MISSING, "refused: a state with a hash and no class");
@@ -490,10 +501,10 @@ test_truncations(void)
 		bf_status	status = verdict(bytes, cut, BF_VALUE, &decoded);
 
 		if (cut < BF_HEADER_SIZE)
-			each(status.error == BF_ERR_SHORT && status.got == (int64_t) cut && status.limit == 28,
+			each(status.error == BF_ERR_SHORT && status.got == cut && status.limit == 28,
 				 "%" PRIu64 " bytes: error %d", cut, (int) status.error);
 		else
-			each(status.error == BF_ERR_LENGTH && status.got == (int64_t) cut - 28 &&
+			each(status.error == BF_ERR_LENGTH && status.got == cut - 28 &&
 				 status.limit == 72, "%" PRIu64 " bytes: error %d", cut, (int) status.error);
 	}
 	passed("a dense filter cut short anywhere");
@@ -555,7 +566,7 @@ test_hash_order(void)
 					each(status.error == BF_OK, "good ones in pieces of %" PRIu64, piece);
 				else
 					each(status.error == BF_ERR_HASHES_ORDER &&
-						 status.got == (int64_t) (bad == 1 && !equal ? 2 : bad),
+						 status.got == (uint64_t) (bad == 1 && !equal ? 2 : bad),
 						 "%" PRIu64 " bad in pieces of %" PRIu64 ": got %" PRId64,
 						 bad, piece, status.got);
 			}

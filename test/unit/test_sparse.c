@@ -83,6 +83,62 @@ test_search(void)
 	passed("searching");
 }
 
+/* Some part of the array, and not more than four standard deviations around. */
+static void
+test_range_bounds(void)
+{
+	static const uint64_t counts[] = {1, 2, 3, 4, 5, 15, 16, 100, 1000, 99999, (1 << 24), (1 << 25) - 1};
+	uint64_t	state = 3;
+
+	for (int i = 0; i < 12; i++)
+	{
+		for (int j = 0; j < 1000; j++)
+		{
+			uint64_t	count = counts[i];
+			uint64_t	hash = j < 10 ? (uint64_t) j : j < 20 ? UINT64_MAX - (uint64_t) j + 10 : next_random(&state);
+			uint64_t	from,
+						to;
+
+			bf_expected_range(count, hash, &from, &to);
+			each(from < to && to <= count && (double) (to - from) <= 4 * sqrt((double) count) + 3,
+				 "hash %" PRIu64 " of %" PRIu64 ": from %" PRIu64 " to %" PRIu64, hash, count, from, to);
+		}
+	}
+	passed("the expected range is a small part of the array");
+}
+
+/* Random hashes stand in their range but for fewer than one in 16,000. */
+static void
+test_range(void)
+{
+	enum {COUNT = 5000};
+	uint64_t	state = 4;
+	uint64_t   *values = allocate(COUNT * sizeof(*values));
+	uint64_t	total = 0;
+	uint64_t	outside = 0;
+
+	for (int i = 0; i < 400; i++)
+	{
+		size_t		count = 1 + random_below(&state, COUNT);
+
+		for (size_t j = 0; j < count; j++)
+			values[j] = next_random(&state);
+		count = sort_hashes(values, count);
+		for (size_t j = 0; j < count; j++)
+		{
+			uint64_t	from,
+						to;
+
+			bf_expected_range(count, values[j], &from, &to);
+			outside += j < from || j >= to;
+		}
+		total += count;
+	}
+	free(values);
+	ok((double) outside < 2e-4 * (double) total, "%" PRIu64 " of %" PRIu64
+	   " random hashes stand outside of their expected range", outside, total);
+}
+
 typedef uint64_t (*merge_function) (bf_merge *, uint8_t *, uint64_t);
 
 /* What merging should give, by asking each of the candidates. */
@@ -166,6 +222,8 @@ int
 main(void)
 {
 	test_search();
+	test_range_bounds();
+	test_range();
 	test_merge(bf_merge_union, false, "union, in steps of every size");
 	test_merge(bf_merge_intersection, true, "intersection, in steps of every size");
 	return done();
