@@ -89,22 +89,24 @@ begin_accumulator(Accumulator *accumulator, const bf_params *params, MemoryConte
 	allocate_slots(accumulator, BF_HASHSET_MIN_LOG2);
 }
 
-/*
- * Hands the hashes of a set to a function, a chunk of slots at a time.  Growing
- * and going over to bits both walk the old set this way.
- */
+/* How much of a set is read at once. */
+#define SLOTS_PER_PIECE 1024
+
+/* What is done with hashes that are on their way somewhere else. */
+typedef void (*TakeHashes) (Accumulator *, const uint64_t *, Size);
+
+/* Hands the hashes of a set over, a chunk of slots at a time. */
 static void
-each_hash(Accumulator *accumulator, const bf_hashset *set,
-		  void (*take) (Accumulator *, const uint64_t *, Size))
+each_hash(Accumulator *accumulator, const bf_hashset *set, TakeHashes take)
 {
 	Size		nslots = bf_hashset_slots(set);
-	uint64_t	hashes[1024 + 1];
+	uint64_t	hashes[SLOTS_PER_PIECE + 1];
 
-	for (Size at = 0; at < nslots; at += 1024)
+	for (Size at = 0; at < nslots; at += SLOTS_PER_PIECE)
 	{
 		CHECK_FOR_INTERRUPTS();
 		take(accumulator, hashes,
-			 bf_hashset_read(set, at, Min(at + 1024, nslots), hashes));
+			 bf_hashset_read(set, at, Min(at + SLOTS_PER_PIECE, nslots), hashes));
 	}
 }
 
@@ -137,28 +139,59 @@ take_all(Accumulator *accumulator, const uint64_t *hashes, Size count)
 		accumulate_hash(accumulator, hashes[i]);
 }
 
-/* A large set grows fourfold, so that each hash is moved a third of a time. */
+/*
+ * Sets grow fourfold, so that each hash is moved a third of a time and not
+ * once; the smallest double to waste no memory, and so does the largest, as
+ * BF_SIZING_LIMIT hashes fill half of its slots.
+ */
 static void
 grow_set(Accumulator *accumulator)
 {
 	bf_hashset	old = accumulator->set;
+	bool		medium = old.log2_slots >= 10 && old.log2_slots < 24;
 
-	allocate_slots(accumulator, old.log2_slots + (old.log2_slots < 10 ? 1 : 2));
+	allocate_slots(accumulator, old.log2_slots + (medium ? 2 : 1));
 	each_hash(accumulator, &old, take_into_set);
 	pfree(old.slots);
 }
 
+/* Moves the hashes of a set together at the front of its memory. */
+static Size
+compact_set(bf_hashset *set)
+{
+	Size		nslots = bf_hashset_slots(set);
+	Size		count = 0;
+
+	for (Size at = 0; at < nslots; at += CHUNK_HASHES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		count += bf_hashset_compact(set, at, Min(at + CHUNK_HASHES, nslots), count);
+	}
+	return count;
+}
+
+/*
+ * The set's memory is cut down to its hashes before the bits are allocated,
+ * so that both together stay under half a gigabyte at any size.
+ */
 static void
 go_over_to_bits(Accumulator *accumulator)
 {
-	bf_hashset	old = accumulator->set;
+	Size		count = compact_set(&accumulator->set);
+	uint64_t   *hashes = repalloc_huge(accumulator->set.slots, Max(count, 1) * sizeof(uint64_t));
+	const uint64_t zero = 0;
 
+	accumulator->set.slots = NULL;
 	if (accumulator->sizing)
 		accumulator->params.m = BF_MAX_BITS;
 	allocate_bits(accumulator);
-	each_hash(accumulator, &old, take_into_bits);
-	pfree(old.slots);
-	accumulator->set.slots = NULL;
+	for (Size at = 0; at < count; at += CHUNK_HASHES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		take_into_bits(accumulator, hashes + at, Min(CHUNK_HASHES, count - at));
+	}
+	take_into_bits(accumulator, &zero, accumulator->set.has_zero ? 1 : 0);
+	pfree(hashes);
 }
 
 void
@@ -255,27 +288,47 @@ encode_set(const bf_hashset *set, const bf_filter *header)
 {
 	uint8	   *payload;
 	Bloomfilter *value = make_value(header, false, &payload);
-	uint64_t   *hashes = (uint64_t *) payload;
+	uint64_t   *next = (uint64_t *) payload;
+	uint64_t	hashes[SLOTS_PER_PIECE + 1];
 	Size		nslots = bf_hashset_slots(set);
 
-	for (Size at = 0; at < nslots; at += CHUNK_HASHES)
+	for (Size at = 0; at < nslots; at += SLOTS_PER_PIECE)
 	{
+		Size		count = bf_hashset_read(set, at, Min(at + SLOTS_PER_PIECE, nslots), hashes);
+
 		CHECK_FOR_INTERRUPTS();
-		hashes += bf_hashset_read(set, at, Min(at + CHUNK_HASHES, nslots), hashes);
+		memcpy(next, hashes, count * sizeof(uint64_t));
+		next += count;
 	}
 	sort_hashes((uint64_t *) payload, header->nhashes);
 	return value;
 }
 
-/* A dense value with the bits of the set's hashes. */
+/*
+ * A dense value with the bits of the set's hashes.  A large one is put together
+ * in memory that begins at a cache line, which a value does not: a block that
+ * lies across two would be waited for twice.
+ */
 static Bloomfilter *
 encode_bits_of_set(Accumulator *accumulator, const bf_params *params)
 {
 	bf_filter	header = {.params = *params};
-	Accumulator dense = {.shape = bf_shape_of(params)};
-	Bloomfilter *value = make_value(&header, true, &dense.bits);
+	Accumulator dense = {.params = *params, .shape = bf_shape_of(params)};
+	Bloomfilter *value;
 
+	if (params->m / 8 < PREFETCH_BYTES)
+	{
+		value = make_value(&header, true, &dense.bits);
+		each_hash(&dense, &accumulator->set, take_into_bits);
+		return value;
+	}
+	dense.context = AllocSetContextCreate(CurrentMemoryContext, "bloom filter bits",
+										  ALLOCSET_SMALL_SIZES);
+	allocate_bits(&dense);
 	each_hash(&dense, &accumulator->set, take_into_bits);
+	header.payload = dense.bits;
+	value = copy_value(&header);
+	MemoryContextDelete(dense.context);
 	return value;
 }
 

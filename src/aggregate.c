@@ -30,12 +30,17 @@ typedef struct BuildState
 {
 	uint32		magic;
 	int64		expected_items; /* as asked for, 0 if it sizes itself */
+	double		rate;
 	Accumulator accumulator;
 } BuildState;
 
-/* What a transition function keeps from row to row in fn_extra. */
+/*
+ * What a transition function keeps from row to row in fn_extra.  aggregate is
+ * the caller that require_aggregate() has approved.
+ */
 typedef struct BuildSite
 {
+	fmNodePtr	aggregate;
 	ElementType element;
 	int64		expected_items; /* what params are for */
 	double		rate;
@@ -62,32 +67,56 @@ report_foreign_state(void)
 			 errmsg("aggregate state is of another kind than this function's")));
 }
 
-static BuildSite *
-build_site(FunctionCallInfo fcinfo)
+static pg_noinline BuildSite *
+make_build_site(FunctionCallInfo fcinfo)
+{
+	BuildSite	resolved = {.aggregate = fcinfo->context, .expected_items = -1};
+	BuildSite  *site;
+
+	require_aggregate(fcinfo);
+	resolve_element_type(fcinfo, 1, &resolved.element);
+	site = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(*site));
+	*site = resolved;
+	fcinfo->flinfo->fn_extra = site;
+	return site;
+}
+
+/* What every transition function does first: looks at where it is called. */
+static inline BuildSite *
+enter_transition(FunctionCallInfo fcinfo)
 {
 	BuildSite  *site = fcinfo->flinfo->fn_extra;
 
-	if (site == NULL)
+	if (unlikely(site == NULL))
+		return make_build_site(fcinfo);
+	if (unlikely(site->aggregate != fcinfo->context))
 	{
-		BuildSite	resolved = {.expected_items = -1};
-
-		resolve_element_type(fcinfo, 1, &resolved.element);
-		site = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(*site));
-		*site = resolved;
-		fcinfo->flinfo->fn_extra = site;
+		require_aggregate(fcinfo);
+		site->aggregate = fcinfo->context;
 	}
 	return site;
 }
 
-static BuildState *
-begin_build(MemoryContext context, const bf_params *params)
+static pg_noinline BuildState *
+begin_build(FunctionCallInfo fcinfo, const bf_params *params)
 {
+	MemoryContext context = require_aggregate(fcinfo);
 	BuildState *state = MemoryContextAlloc(context, sizeof(*state));
 
 	state->magic = BUILD_MAGIC;
 	state->expected_items = 0;
+	state->rate = params->rate;
 	begin_accumulator(&state->accumulator, params, context);
 	return state;
+}
+
+/* One that sizes itself at the usual rate. */
+static pg_noinline BuildState *
+begin_default_build(FunctionCallInfo fcinfo)
+{
+	bf_params	params = unsized_params(DEFAULT_RATE);
+
+	return begin_build(fcinfo, &params);
 }
 
 /* Adds argument 1 of a transition function unless it is NULL. */
@@ -108,24 +137,21 @@ add_argument(FunctionCallInfo fcinfo, BuildState *state, const ElementType *elem
 Datum
 bloomfilter_agg_self_sized(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = require_aggregate(fcinfo);
+	BuildSite  *site = enter_transition(fcinfo);
 	BuildState *state = require_state(fcinfo, 0, BUILD_MAGIC);
-	BuildSite  *site = build_site(fcinfo);
 
 	if (state == NULL)
-	{
-		bf_params	params = unsized_params(DEFAULT_RATE);
-
-		state = begin_build(context, &params);
-	}
+		state = begin_default_build(fcinfo);
 	add_argument(fcinfo, state, &site->element);
 	PG_RETURN_POINTER(state);
 }
 
-/* Solves the parameters unless the site has them from an earlier group. */
-static const bf_params *
-params_for(BuildSite *site, int64 expected_items, double rate)
+/* Parameters are solved once for all groups that have the same. */
+static pg_noinline BuildState *
+begin_sized_build(FunctionCallInfo fcinfo, BuildSite *site, int64 expected_items, double rate)
 {
+	BuildState *state;
+
 	if (site->expected_items != expected_items || site->rate != rate)
 	{
 		site->params = expected_items == 0 ? unsized_params(rate)
@@ -133,7 +159,42 @@ params_for(BuildSite *site, int64 expected_items, double rate)
 		site->expected_items = expected_items;
 		site->rate = rate;
 	}
-	return &site->params;
+	state = begin_build(fcinfo, &site->params);
+	state->expected_items = expected_items;
+	state->rate = rate;
+	return state;
+}
+
+static pg_noinline void
+report_changed_parameters(const BuildState *state, int64 expected_items, double rate)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("expected number of elements and false-positive rate must not change within an aggregate"),
+			 errdetail("They were %lld and %g, and are now %lld and %g.",
+					   (long long) state->expected_items, state->rate,
+					   (long long) expected_items, rate)));
+}
+
+/* Arguments 2 and, if there is one, 3; expected_items is 0 for NULL. */
+static inline void
+get_size_arguments(FunctionCallInfo fcinfo, int64 *expected_items, double *rate)
+{
+	*expected_items = 0;
+	*rate = DEFAULT_RATE;
+	if (!PG_ARGISNULL(2))
+	{
+		*expected_items = PG_GETARG_INT64(2);
+		check_expected_items(*expected_items);
+	}
+	if (PG_NARGS() > 3)
+	{
+		if (PG_ARGISNULL(3))
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("false-positive rate must not be null")));
+		*rate = PG_GETARG_FLOAT8(3);
+	}
 }
 
 /*
@@ -143,65 +204,42 @@ params_for(BuildSite *site, int64 expected_items, double rate)
 Datum
 bloomfilter_agg_sized(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = require_aggregate(fcinfo);
+	BuildSite  *site = enter_transition(fcinfo);
 	BuildState *state = require_state(fcinfo, 0, BUILD_MAGIC);
-	BuildSite  *site = build_site(fcinfo);
-	int64		expected_items = 0;
-	double		rate = DEFAULT_RATE;
+	int64		expected_items;
+	double		rate;
 
-	if (!PG_ARGISNULL(2))
-	{
-		expected_items = PG_GETARG_INT64(2);
-		check_expected_items(expected_items);
-	}
-	if (PG_NARGS() > 3)
-	{
-		if (PG_ARGISNULL(3))
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("false-positive rate must not be null")));
-		rate = PG_GETARG_FLOAT8(3);
-	}
-
+	get_size_arguments(fcinfo, &expected_items, &rate);
 	if (state == NULL)
-	{
-		state = begin_build(context, params_for(site, expected_items, rate));
-		state->expected_items = expected_items;
-	}
-	else if (state->expected_items != expected_items ||
-			 state->accumulator.params.rate != (float) rate)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("expected number of elements and false-positive rate must not change within an aggregate"),
-				 errdetail("They were %lld and %g, and are now %lld and %g.",
-						   (long long) state->expected_items, state->accumulator.params.rate,
-						   (long long) expected_items, rate)));
+		state = begin_sized_build(fcinfo, site, expected_items, rate);
+	else if (state->expected_items != expected_items || state->rate != rate)
+		report_changed_parameters(state, expected_items, rate);
 	add_argument(fcinfo, state, &site->element);
 	PG_RETURN_POINTER(state);
+}
+
+static pg_noinline BuildState *
+begin_build_onto(FunctionCallInfo fcinfo, Datum value)
+{
+	bf_filter	filter;
+	BuildState *state;
+
+	open_filter(value, &filter);
+	state = begin_build(fcinfo, &filter.params);
+	accumulate_filter(&state->accumulator, &filter);
+	return state;
 }
 
 /* bloom_agg(element, filter): the filter of a group's first row counts. */
 Datum
 bloomfilter_agg_onto(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = require_aggregate(fcinfo);
+	BuildSite  *site = enter_transition(fcinfo);
 	BuildState *state = require_state(fcinfo, 0, BUILD_MAGIC);
-	BuildSite  *site = build_site(fcinfo);
 
-	if (state == NULL && PG_ARGISNULL(2))
-	{
-		bf_params	params = unsized_params(DEFAULT_RATE);
-
-		state = begin_build(context, &params);
-	}
-	else if (state == NULL)
-	{
-		bf_filter	filter;
-
-		open_filter(PG_GETARG_DATUM(2), &filter);
-		state = begin_build(context, &filter.params);
-		accumulate_filter(&state->accumulator, &filter);
-	}
+	if (state == NULL)
+		state = PG_ARGISNULL(2) ? begin_default_build(fcinfo)
+			: begin_build_onto(fcinfo, PG_GETARG_DATUM(2));
 	add_argument(fcinfo, state, &site->element);
 	PG_RETURN_POINTER(state);
 }
@@ -224,10 +262,12 @@ require_same_build(const BuildState *left, const BuildState *right)
 Datum
 bloomfilter_agg_combine(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = require_aggregate(fcinfo);
-	BuildState *state = require_state(fcinfo, 0, BUILD_MAGIC);
-	BuildState *other = require_state(fcinfo, 1, BUILD_MAGIC);
+	BuildState *state;
+	BuildState *other;
 
+	require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, BUILD_MAGIC);
+	other = require_state(fcinfo, 1, BUILD_MAGIC);
 	if (other == NULL)
 	{
 		if (state == NULL)
@@ -240,8 +280,9 @@ bloomfilter_agg_combine(PG_FUNCTION_ARGS)
 
 		if (other->accumulator.sizing)
 			params.m = 0;
-		state = begin_build(context, &params);
+		state = begin_build(fcinfo, &params);
 		state->expected_items = other->expected_items;
+		state->rate = other->rate;
 	}
 	else
 		require_same_build(state, other);
@@ -269,6 +310,7 @@ bloomfilter_agg_deserialize(PG_FUNCTION_ARGS)
 	state = palloc(sizeof(*state));
 	state->magic = BUILD_MAGIC;
 	state->expected_items = 0;
+	state->rate = 0;
 	deserialize_accumulator(&state->accumulator, (const uint8 *) VARDATA_ANY(bytes),
 							VARSIZE_ANY_EXHDR(bytes), CurrentMemoryContext);
 	PG_RETURN_POINTER(state);

@@ -1,6 +1,6 @@
 /*
  * hashset.c
- *		Reading a set of hashes.
+ *		Reading a set of hashes, or breaking it up.
  */
 #include "hashset.h"
 
@@ -13,8 +13,23 @@ bf_hashset_read(const bf_hashset *set, size_t from, size_t to, uint64_t *out)
 		out[count++] = 0;
 	for (size_t i = from; i < to; i++)
 	{
-		if (set->slots[i] != 0)
-			out[count++] = set->slots[i];
+		out[count] = set->slots[i]; /* overwritten if it was empty */
+		count += set->slots[i] != 0;
+	}
+	return count;
+}
+
+size_t
+bf_hashset_compact(bf_hashset *set, size_t from, size_t to, size_t at)
+{
+	size_t		count = 0;
+
+	for (size_t i = from; i < to; i++)
+	{
+		uint64_t	hash = set->slots[i];
+
+		set->slots[at + count] = hash;	/* overwritten if it was empty */
+		count += hash != 0;
 	}
 	return count;
 }

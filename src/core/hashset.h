@@ -80,8 +80,16 @@ bf_hashset_add(bf_hashset *set, uint64_t hash)
 
 /*
  * Copies the hashes of the slots [from, to) to out, in no order, and returns
- * how many.  That of 0 comes with slot 0.
+ * how many.  That of 0 comes with slot 0.  out has room for one more than
+ * there are slots.
  */
 extern size_t bf_hashset_read(const bf_hashset *set, size_t from, size_t to, uint64_t *out);
+
+/*
+ * Moves the hashes of the slots [from, to) to the slots from `at` on, which is
+ * no later, and returns how many.  That of 0 is left out.  For going through
+ * all slots in order and breaking up the set, which is none any more.
+ */
+extern size_t bf_hashset_compact(bf_hashset *set, size_t from, size_t to, size_t at);
 
 #endif							/* BF_HASHSET_H */
