@@ -1,0 +1,69 @@
+"""Timing SQL against a baseline: interleaved runs, and the ratio of each pair."""
+import os
+import re
+import statistics
+import subprocess
+import time
+
+
+class Session:
+    """One psql, and so one backend, that answers statements in turn."""
+
+    END = "--- end ---"
+
+    def __init__(self, *settings):
+        self.psql = subprocess.Popen(["psql", "-XqAt", "-v", "ON_ERROR_STOP=1"], text=True, bufsize=1,
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for setting in settings:
+            self.ask("SET " + setting)
+
+    def ask(self, sql):
+        self.psql.stdin.write("%s;\n\\echo %s\n" % (sql, self.END))
+        self.psql.stdin.flush()
+        lines = []
+        for line in self.psql.stdout:
+            if line.rstrip("\n") == self.END:
+                return lines
+            lines.append(line.rstrip("\n"))
+        raise SystemExit("psql ended at: " + sql)
+
+    def seconds(self, sql):
+        start = time.perf_counter()
+        self.ask(sql)
+        return time.perf_counter() - start
+
+    def memory(self):
+        """Peak and present private memory of the backend in bytes, where /proc tells."""
+        pid = self.ask("SELECT pg_backend_pid()")[0]
+        with open("/proc/%s/status" % pid) as status:
+            fields = dict(re.findall(r"(\w+):\s+(\d+) kB", status.read()))
+        return {name: 1024 * int(fields[name]) for name in ("VmHWM", "VmRSS", "RssAnon")}
+
+
+def heading():
+    print("%-64s %9s %9s   %-20s %s" % ("work against its baseline", "baseline", "work", "ratio min/med/max", "goal"))
+
+
+def report(name, base, work, ratios, goal, met):
+    low, middle, high = min(ratios), statistics.median(ratios), max(ratios)
+    print("%-64s %6.0f ms %6.0f ms   %5.2f %5.2f %5.2f    %-8s %s" % (
+        name, 1000 * statistics.median(base), 1000 * statistics.median(work), low, middle, high, goal,
+        "met" if met(middle) else "MISSED"), flush=True)
+
+
+def compare(name, baseline, work, goal, *, session=None, other=None, repeats=5, faster=False):
+    """Runs both by turns.  The ratio is work / baseline, to be at most goal; or, with faster,
+    baseline / work, to be at least goal."""
+    session = session or Session("max_parallel_workers_per_gather = 0", "jit = off")
+    other = other or session
+    session.ask(baseline), other.ask(work)  # warm up
+    pairs = [(session.seconds(baseline), other.seconds(work)) for _ in range(repeats)]
+    base, taken = zip(*pairs)
+    if faster:
+        report(name, base, taken, [b / w for b, w in pairs], ">= %g" % goal, lambda r: r >= goal)
+    else:
+        report(name, base, taken, [w / b for b, w in pairs], "<= %g" % goal, lambda r: r <= goal)
+
+
+def rows(default=10000000):
+    return int(os.environ.get("ROWS", default))
