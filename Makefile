@@ -4,8 +4,9 @@ PGFILEDESC = "bloomtype - Bloom filters for PostgreSQL"
 DATA = sql/bloomtype--1.0.0.sql
 
 CORE = bulk combine estimate format hashset hex sizing sparse stream
-GLUE = accumulator aggregate aggregate_sets build element errors estimator \
-	filter_cache fold insight io measure membership module params setops value
+GLUE = accumulator aggregate build build_aggregate element errors estimator \
+	filter_cache fold insight intersect_aggregate io measure membership module \
+	params setops union_aggregate value
 OBJS = $(CORE:%=src/core/%.o) $(GLUE:%=src/%.o)
 
 REGRESS = $(sort $(patsubst $(srcdir)/test/sql/%.sql,%,$(wildcard $(srcdir)/test/sql/*.sql)))
@@ -21,7 +22,8 @@ include $(PGXS)
 # Loops over whole filters are written for the vectoriser.
 src/core/bulk.o: CFLAGS += -O3
 # A filter's size must not depend on whether the machine fuses multiply and add.
-src/core/sizing.o: CFLAGS += -ffp-contract=off
+CFLAGS += -ffp-contract=off
+BITCODE_CFLAGS += -ffp-contract=off
 
 # A build outside the source tree finds neither directories nor expected/ there.
 ifdef VPATH

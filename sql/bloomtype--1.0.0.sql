@@ -52,6 +52,11 @@ COMMENT ON CAST (bloomfilter AS bytea) IS 'binary form of a filter';
 --
 -- Creating filters, adding elements
 --
+-- Elements are declared anycompatible rather than anyelement so that an untyped
+-- literal works, as text: filter @> 'alice'.  A second function for text would
+-- do that, too, but also draw in every type that casts to text, such as citext,
+-- and answer for its values as if they were text.
+--
 
 CREATE FUNCTION bloom_create(
 	expected_items bigint,
@@ -63,14 +68,9 @@ CREATE FUNCTION bloom_create(
 COMMENT ON FUNCTION bloom_create(bigint, float8, text, bigint) IS
 	'empty filter with room for so many distinct elements at a false-positive rate';
 
-CREATE FUNCTION bloom_add(filter bloomfilter, element anyelement) RETURNS bloomfilter
+CREATE FUNCTION bloom_add(filter bloomfilter, element anycompatible) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_add(bloomfilter, anyelement) IS
-	'filter with one element more; NULL adds nothing';
-
-CREATE FUNCTION bloom_add(filter bloomfilter, element text) RETURNS bloomfilter
-	AS 'MODULE_PATHNAME', 'bloomfilter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_add(bloomfilter, text) IS
+COMMENT ON FUNCTION bloom_add(bloomfilter, anycompatible) IS
 	'filter with one element more; NULL adds nothing';
 
 CREATE FUNCTION bloom_bytes(
@@ -96,49 +96,26 @@ CREATE FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, intern
 COMMENT ON FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, internal) IS
 	'join selectivity of @> and <@ with a filter';
 
-CREATE FUNCTION bloom_contains(filter bloomfilter, element anyelement) RETURNS boolean
+CREATE FUNCTION bloom_contains(filter bloomfilter, element anycompatible) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloomfilter_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4;
-COMMENT ON FUNCTION bloom_contains(bloomfilter, anyelement) IS
+COMMENT ON FUNCTION bloom_contains(bloomfilter, anycompatible) IS
 	'is the element in the filter? false is certain, true is probable';
 
-CREATE FUNCTION bloom_contains(filter bloomfilter, element text) RETURNS boolean
-	AS 'MODULE_PATHNAME', 'bloomfilter_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4;
-COMMENT ON FUNCTION bloom_contains(bloomfilter, text) IS
-	'is the element in the filter? false is certain, true is probable';
-
-CREATE FUNCTION bloom_contained(element anyelement, filter bloomfilter) RETURNS boolean
+CREATE FUNCTION bloom_contained(element anycompatible, filter bloomfilter) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloomfilter_contained' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4;
-COMMENT ON FUNCTION bloom_contained(anyelement, bloomfilter) IS 'implementation of <@ operator';
-
-CREATE FUNCTION bloom_contained(element text, filter bloomfilter) RETURNS boolean
-	AS 'MODULE_PATHNAME', 'bloomfilter_contained' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4;
-COMMENT ON FUNCTION bloom_contained(text, bloomfilter) IS 'implementation of <@ operator';
+COMMENT ON FUNCTION bloom_contained(anycompatible, bloomfilter) IS 'implementation of <@ operator';
 
 CREATE OPERATOR @> (
-	LEFTARG = bloomfilter, RIGHTARG = anyelement, FUNCTION = bloom_contains,
+	LEFTARG = bloomfilter, RIGHTARG = anycompatible, FUNCTION = bloom_contains,
 	COMMUTATOR = <@, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
 );
-COMMENT ON OPERATOR @> (bloomfilter, anyelement) IS 'filter contains element, probably';
+COMMENT ON OPERATOR @> (bloomfilter, anycompatible) IS 'filter contains element, probably';
 
 CREATE OPERATOR <@ (
-	LEFTARG = anyelement, RIGHTARG = bloomfilter, FUNCTION = bloom_contained,
+	LEFTARG = anycompatible, RIGHTARG = bloomfilter, FUNCTION = bloom_contained,
 	COMMUTATOR = @>, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
 );
-COMMENT ON OPERATOR <@ (anyelement, bloomfilter) IS 'element is in filter, probably';
-
--- The twins for text let an untyped literal work: filter @> 'alice'.
-
-CREATE OPERATOR @> (
-	LEFTARG = bloomfilter, RIGHTARG = text, FUNCTION = bloom_contains,
-	COMMUTATOR = <@, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
-);
-COMMENT ON OPERATOR @> (bloomfilter, text) IS 'filter contains element, probably';
-
-CREATE OPERATOR <@ (
-	LEFTARG = text, RIGHTARG = bloomfilter, FUNCTION = bloom_contained,
-	COMMUTATOR = @>, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
-);
-COMMENT ON OPERATOR <@ (text, bloomfilter) IS 'element is in filter, probably';
+COMMENT ON OPERATOR <@ (anycompatible, bloomfilter) IS 'element is in filter, probably';
 
 --
 -- Set algebra
@@ -167,12 +144,12 @@ COMMENT ON OPERATOR & (bloomfilter, bloomfilter) IS 'intersection';
 CREATE FUNCTION bloom_superset(bloomfilter, bloomfilter) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloomfilter_superset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_superset(bloomfilter, bloomfilter) IS
-	'may the first filter hold every element of the second? false is certain';
+	'are all bits of the second filter set in the first, so that it may hold all its elements?';
 
 CREATE FUNCTION bloom_subset(bloomfilter, bloomfilter) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloomfilter_subset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_subset(bloomfilter, bloomfilter) IS
-	'may the second filter hold every element of the first? false is certain';
+	'are all bits of the first filter set in the second, so that it may hold all its elements?';
 
 CREATE OPERATOR >>= (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_superset,
@@ -196,7 +173,7 @@ COMMENT ON FUNCTION bloom_ne(bloomfilter, bloomfilter) IS 'implementation of <> 
 
 CREATE OPERATOR = (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_eq,
-	COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel
+	COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES
 );
 COMMENT ON OPERATOR = (bloomfilter, bloomfilter) IS 'equal: same bytes';
 
@@ -205,6 +182,22 @@ CREATE OPERATOR <> (
 	COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
 );
 COMMENT ON OPERATOR <> (bloomfilter, bloomfilter) IS 'not equal';
+
+CREATE FUNCTION bloom_hash(bloomfilter) RETURNS integer
+	AS 'MODULE_PATHNAME', 'bloomfilter_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_hash(bloomfilter) IS 'hash';
+
+CREATE FUNCTION bloom_hash_extended(bloomfilter, bigint) RETURNS bigint
+	AS 'MODULE_PATHNAME', 'bloomfilter_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_hash_extended(bloomfilter, bigint) IS 'hash with a salt';
+
+CREATE OPERATOR CLASS bloomfilter_ops
+	DEFAULT FOR TYPE bloomfilter USING hash AS
+	OPERATOR 1 =,
+	FUNCTION 1 bloom_hash(bloomfilter),
+	FUNCTION 2 bloom_hash_extended(bloomfilter, bigint);
+COMMENT ON OPERATOR CLASS bloomfilter_ops USING hash IS 'equality of filters, for DISTINCT and GROUP BY';
+COMMENT ON OPERATOR FAMILY bloomfilter_ops USING hash IS 'equality of filters, for DISTINCT and GROUP BY';
 
 --
 -- Estimates and insight

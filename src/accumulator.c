@@ -7,12 +7,12 @@
 #include <sys/mman.h>
 
 #include "accumulator.h"
+#include "aggregate.h"
 #include "common/pg_prng.h"
 #include "core/block.h"
 #include "core/bulk.h"
 #include "core/estimate.h"
 #include "core/sparse.h"
-#include "errors.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -73,6 +73,7 @@ allocate_bits(Accumulator *accumulator)
 	accumulator->shape = bf_shape_of(&accumulator->params);
 	accumulator->bits = (uint8 *) TYPEALIGN(CACHE_LINE, room);
 	zero_bytes(accumulator->bits, size);
+	Assert(accumulator->npending == 0);
 	accumulator->pending = NULL;
 	allocate_pending(accumulator, size);
 }
@@ -171,8 +172,10 @@ compact_set(bf_hashset *set)
 }
 
 /*
- * The set's memory is cut down to its hashes before the bits are allocated,
- * so that both together stay under half a gigabyte at any size.
+ * The set's memory is cut down to its hashes before the bits are allocated, so
+ * that what sizes itself stays under half a gigabyte.  (A filter that was asked
+ * for at the largest size may take 768 MB while its set grows for the last
+ * time.)
  */
 static void
 go_over_to_bits(Accumulator *accumulator)
@@ -242,6 +245,7 @@ accumulate_filter(Accumulator *accumulator, const bf_filter *filter)
 		}
 		return;
 	}
+	flush_pending(accumulator);
 	if (accumulator->bits == NULL)
 		go_over_to_bits(accumulator);
 	for (uint64 at = 0; at < filter->params.m / 8; at += CHUNK_BYTES)
@@ -400,14 +404,9 @@ deserialize_accumulator(Accumulator *accumulator, const uint8 *bytes, uint64 siz
 						MemoryContext context)
 {
 	bf_filter	filter;
-	bf_status	status = bf_decode(bytes, size, BF_STATE, &filter);
 	bf_params	params;
 
-	if (status.error == BF_OK)
-		status = check_payload(&filter);
-	if (status.error != BF_OK)
-		report_invalid_input(status, NULL);
-
+	open_serialized(bytes, size, BF_STATE, &filter);
 	params = filter.params;
 	if (filter.sizing)
 		params.m = 0;

@@ -6,7 +6,9 @@
 #define BF_AGGREGATE_H
 
 #include "pg_compat.h"
+#include "core/format.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 
 /* The aggregate's memory context; an error if the function runs in none. */
 extern MemoryContext require_aggregate(FunctionCallInfo fcinfo);
@@ -30,5 +32,16 @@ require_state(FunctionCallInfo fcinfo, int argument, uint32 magic)
 		report_foreign_state();
 	return state;
 }
+
+/* Decodes and checks bytes that a serialize function is supposed to have made. */
+extern void open_serialized(const uint8 *bytes, uint64 size, bf_source source,
+							bf_filter *filter);
+
+/*
+ * A state of several filters: each behind its size in 8 bytes.  Appends a
+ * value unless it is NULL; reads the next one, or returns false at the end.
+ */
+extern void append_serialized(StringInfo buffer, const struct varlena *value);
+extern bool read_serialized(StringInfo buffer, bf_filter *filter);
 
 #endif							/* BF_AGGREGATE_H */

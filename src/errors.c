@@ -7,9 +7,6 @@
  */
 #include "pg_compat.h"
 
-#include <math.h>
-
-#include "core/sizing.h"
 #include "errors.h"
 #include "utils/builtins.h"
 
@@ -19,6 +16,10 @@ status_detail(bf_status status)
 {
 	unsigned long long got = (unsigned long long) status.got;
 	unsigned long long limit = (unsigned long long) status.limit;
+	uint32		rate_bits = (uint32) status.got;
+	float		rate;
+
+	memcpy(&rate, &rate_bits, sizeof(rate));
 
 	switch (status.error)
 	{
@@ -41,7 +42,7 @@ status_detail(bf_status status)
 		case BF_ERR_CLASS:
 			return errdetail("Its element class %llu is unknown.", got);
 		case BF_ERR_RATE:
-			return errdetail("Its false-positive rate is not between 0 and 1.");
+			return errdetail("Its false-positive rate is %g, which is not between 0 and 1.", rate);
 		case BF_ERR_BITS_MAX:
 			return errdetail("It has %llu bits, but %llu are the most possible.", got, limit);
 		case BF_ERR_BITS_MULTIPLE:
@@ -162,32 +163,6 @@ report_class_mismatch(uint32 filter_class, uint32 element_class)
 			 errmsg("bloom filter holds elements of type %s, not %s",
 					class_name(filter_class), class_name(element_class)),
 			 errhint("Cast the value to %s.", class_name(filter_class))));
-}
-
-void
-check_expected_items(int64 items)
-{
-	if (items < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("expected number of elements must be at least 1"),
-				 errdetail("It is %lld.", (long long) items)));
-}
-
-/*
- * The rate in the precision in which filters store it, before anything is
- * derived from it: so what a filter says of itself is what it was sized by.
- */
-float
-check_rate(double rate)
-{
-	if (!(rate >= BF_MIN_RATE && rate <= BF_MAX_RATE))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("false-positive rate must be between %g and %g",
-						BF_MIN_RATE, BF_MAX_RATE),
-				 isnan(rate) ? errdetail("It is NaN.") : errdetail("It is %g.", rate)));
-	return (float) rate;
 }
 
 void

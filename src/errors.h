@@ -30,9 +30,7 @@ pg_noreturn extern void report_mismatch(bf_mismatch mismatch, const bf_params *l
 /* An element's class is not the one in the filter. */
 pg_noreturn extern void report_class_mismatch(uint32 filter_class, uint32 element_class);
 
-/* Parameters that a user gave, or their combination, are out of bounds. */
-extern void check_expected_items(int64 items);
-extern float check_rate(double rate);
+/* A filter for so many elements would be larger than any can be. */
 pg_noreturn extern void report_too_large(double rate, int64 items, uint64 capacity);
 
 #endif							/* BF_ERRORS_H */

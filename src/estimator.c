@@ -6,7 +6,8 @@
  * expression tree, in which a polymorphic function cannot find out its
  * element's type.  This one knows the column: for a constant filter it probes
  * the most common values, and expects of the others as many in the filter as
- * the filter's cardinality leaves room for, plus its false positives.
+ * the filter's cardinality leaves room for, plus its false positives, unless
+ * the histogram knows better.
  */
 #include "pg_compat.h"
 
@@ -50,8 +51,8 @@ is_bloomfilter_type(Oid type)
 }
 
 /*
- * The constant filter and the other side of an operator's arguments; false if
- * there is no such filter.
+ * The constant filter, which may be null, and the other side of an operator's
+ * arguments; false if there is no such filter.
  */
 static bool
 split_arguments(PlannerInfo *root, List *args, Const **filter, Node **element)
@@ -65,7 +66,7 @@ split_arguments(PlannerInfo *root, List *args, Const **filter, Node **element)
 		if (!is_bloomfilter_type(exprType(candidate)))
 			continue;
 		candidate = estimate_expression_value(root, candidate);
-		if (!IsA(candidate, Const) || ((Const *) candidate)->constisnull)
+		if (!IsA(candidate, Const))
 			return false;
 		*filter = (Const *) candidate;
 		*element = list_nth(args, 1 - side);
@@ -74,38 +75,42 @@ split_arguments(PlannerInfo *root, List *args, Const **filter, Node **element)
 	return false;
 }
 
-/* What the statistics say about the rows whose value is a common one. */
-typedef struct CommonValues
+/* Values from the statistics, and how many of them a filter contains. */
+typedef struct ProbedValues
 {
-	double		count;			/* of common values */
-	double		frequency;		/* share of rows that have one */
-	double		matches;		/* of the common values, those in the filter */
+	double		count;
+	double		frequency;		/* share of rows that have one of them */
+	double		matches;		/* of the values, those in the filter */
 	double		matched_frequency;
-} CommonValues;
+} ProbedValues;
 
-static CommonValues
-probe_common_values(VariableStatData *variable, const bf_filter *filter,
-					const ElementType *element)
+/* Probes the common values, or the bounds of the histogram of the others. */
+static ProbedValues
+probe_statistics(VariableStatData *variable, int kind, const bf_filter *filter,
+				 const ElementType *element)
 {
-	CommonValues common = {0};
+	ProbedValues probed = {0};
 	AttStatsSlot slot;
+	int			parts = ATTSTATSSLOT_VALUES |
+		(kind == STATISTIC_KIND_MCV ? ATTSTATSSLOT_NUMBERS : 0);
 
 	if (!HeapTupleIsValid(variable->statsTuple) ||
-		!get_attstatsslot(&slot, variable->statsTuple, STATISTIC_KIND_MCV, InvalidOid,
-						  ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
-		return common;
-	common.count = slot.nvalues;
+		!get_attstatsslot(&slot, variable->statsTuple, kind, InvalidOid, parts))
+		return probed;
+	probed.count = slot.nvalues;
 	for (int i = 0; i < slot.nvalues; i++)
 	{
-		common.frequency += slot.numbers[i];
+		float4		frequency = i < slot.nnumbers ? slot.numbers[i] : 0;
+
+		probed.frequency += frequency;
 		if (bf_contains(filter, element->hash(slot.values[i], filter->params.seed)))
 		{
-			common.matches++;
-			common.matched_frequency += slot.numbers[i];
+			probed.matches++;
+			probed.matched_frequency += frequency;
 		}
 	}
 	free_attstatsslot(&slot);
-	return common;
+	return probed;
 }
 
 static double
@@ -116,27 +121,42 @@ null_fraction(VariableStatData *variable)
 	return ((Form_pg_statistic) GETSTRUCT(variable->statsTuple))->stanullfrac;
 }
 
+/*
+ * The share of the uncommon values that are in a filter, given how many of its
+ * elements are left for them.  That is right if all elements of the filter
+ * come from this column.  If there are more than the column has values, they
+ * cannot, and the histogram's bounds, a sample of these values, must tell how
+ * many do.  They are not asked otherwise: they are evenly spaced, and often so
+ * are the values that a filter was built from.
+ */
+static double
+share_of_uncommon(double elements, double distinct, double rate, const ProbedValues *bounds)
+{
+	if (elements > distinct && bounds->count > 0)
+		return (bounds->matches + 1) / (bounds->count + 1);
+	elements = Min(elements / distinct, 1);
+	return elements + (1 - elements) * rate;
+}
+
 /* The share of a column's rows that a filter lets through. */
 static double
 estimate_share(VariableStatData *variable, const bf_filter *filter,
 			   const ElementType *element)
 {
 	FilterMeasures measures = measure_filter(filter);
-	CommonValues common = probe_common_values(variable, filter, element);
+	ProbedValues common = probe_statistics(variable, STATISTIC_KIND_MCV, filter, element);
+	ProbedValues bounds = probe_statistics(variable, STATISTIC_KIND_HISTOGRAM, filter, element);
 	bool		is_default;
-	double		distinct = get_variable_numdistinct(variable, &is_default);
-	double		rare_distinct = distinct - common.count;
-	double		rare_share = 0;
+	double		distinct = get_variable_numdistinct(variable, &is_default) - common.count;
+	double		uncommon = Max(1 - common.frequency - null_fraction(variable), 0);
 
 	if (is_default)
 		return DEFAULT_SELECTIVITY;
-	if (rare_distinct >= 1)
-	{
-		rare_share = Max(measures.cardinality - common.matches, 0) / rare_distinct;
-		rare_share = rare_share < 1 ? rare_share + (1 - rare_share) * measures.rate : 1;
-	}
+	if (distinct < 1)
+		return common.matched_frequency;
 	return common.matched_frequency +
-		Max(1 - common.frequency - null_fraction(variable), 0) * rare_share;
+		uncommon * share_of_uncommon(Max(measures.cardinality - common.matches, 0),
+									 distinct, measures.rate, &bounds);
 }
 
 static double
@@ -151,6 +171,8 @@ contains_selectivity(PlannerInfo *root, Oid operator, List *args, int varRelid)
 
 	if (!split_arguments(root, args, &constant, &node))
 		return selectivity;
+	if (constant->constisnull)
+		return 0;
 	open_filter(constant->constvalue, &filter);
 	if (filter.params.element_class == BF_CLASS_NONE)
 		return 0;

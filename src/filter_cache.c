@@ -84,23 +84,41 @@ find_entry(FilterCache *cache, const struct varatt_external *pointer, bool *know
 	return oldest;
 }
 
-/* Frees the copies used longest ago until there is room for size bytes more. */
-static void
-make_room(FilterCache *cache, Size size)
+/* The copy that was used longest ago, and before a moment; or NULL. */
+static CachedFilter *
+oldest_copy(FilterCache *cache, uint64 before)
+{
+	CachedFilter *oldest = NULL;
+
+	for (int i = 0; i < MAX_FILTERS; i++)
+	{
+		CachedFilter *entry = &cache->filters[i];
+
+		if (entry->room != NULL && entry->last_used < before &&
+			(oldest == NULL || entry->last_used < oldest->last_used))
+			oldest = entry;
+	}
+	return oldest;
+}
+
+/*
+ * Makes room for a copy by dropping others that have not been used since this
+ * value was last met; false if that is not enough.  Dropping one that was used
+ * would have two filters push each other out row after row, and each row fetch
+ * one as a whole.
+ */
+static bool
+make_room(FilterCache *cache, const CachedFilter *entry, Size size)
 {
 	while (cache->kept > 0 && cache->kept + size > (Size) work_mem * 1024)
 	{
-		CachedFilter *oldest = NULL;
+		CachedFilter *oldest = oldest_copy(cache, entry->last_used);
 
-		for (int i = 0; i < MAX_FILTERS; i++)
-		{
-			CachedFilter *entry = &cache->filters[i];
-
-			if (entry->room != NULL && (oldest == NULL || entry->last_used < oldest->last_used))
-				oldest = entry;
-		}
+		if (oldest == NULL)
+			return false;
 		drop_copy(cache, oldest);
 	}
+	return true;
 }
 
 /*
@@ -117,7 +135,6 @@ keep_copy(FilterCache *cache, CachedFilter *entry, Datum value)
 
 	open_filter(value, &fetched);
 	size = bf_payload_size(&fetched);
-	make_room(cache, size);
 	room = MemoryContextAllocExtended(cache->context, size + CACHE_LINE, MCXT_ALLOC_HUGE);
 	entry->filter = fetched;
 	entry->filter.payload = (uint8 *) TYPEALIGN(CACHE_LINE, room);
@@ -169,9 +186,9 @@ open_cached_filter(FilterCache *cache, Datum value, bf_filter *filter)
 	}
 	VARATT_EXTERNAL_GET_POINTER(pointer, attribute);
 	entry = find_entry(cache, &pointer, &known);
-	entry->last_used = ++cache->clock;
-	if (known && entry->room == NULL)
+	if (known && entry->room == NULL && make_room(cache, entry, VARATT_EXTERNAL_GET_EXTSIZE(pointer)))
 		keep_copy(cache, entry, value);
+	entry->last_used = ++cache->clock;
 	if (entry->room != NULL)
 		*filter = entry->filter;
 	else if (VARATT_EXTERNAL_IS_COMPRESSED(pointer) ||

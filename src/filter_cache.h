@@ -9,8 +9,8 @@
  *
  * A stored value is recognised by its TOAST pointer.  That is safe: a value is
  * never changed in place, and the number of a deleted one is not given out
- * anew before four billion others have been, while a call site lives no longer
- * than a transaction.
+ * anew before four billion others have been, while the executor's and
+ * PL/pgSQL's call sites end with their transaction at the latest.
  */
 #ifndef BF_FILTER_CACHE_H
 #define BF_FILTER_CACHE_H

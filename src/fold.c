@@ -4,17 +4,16 @@
  */
 #include "pg_compat.h"
 
-#include "core/sizing.h"
+#include "core/bulk.h"
+#include "core/estimate.h"
 #include "errors.h"
 #include "fmgr.h"
 #include "measure.h"
 #include "miscadmin.h"
+#include "params.h"
 #include "value.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_fold);
-
-/* A filter so small that every size can be tried. */
-#define SMALL_BLOCKS 4096
 
 /*
  * The filter folded to m bits.  A sparse one keeps its hashes, unless the
@@ -45,48 +44,55 @@ fold_to(const bf_filter *filter, uint64 m, float rate)
 	return value;
 }
 
-static double
-rate_at_size(const bf_filter *filter, uint64 m)
+/* Does a blocked filter, folded to m bits, keep a rate? */
+static bool
+keeps_rate(const bf_filter *filter, uint64 m, double rate)
 {
+	bf_params	params = filter->params;
+	bf_histogram *histogram;
+	bf_shape	shape;
+	bool		keeps = true;
+	FilterWalk	walk;
+
 	if (filter->sparse && filter->nhashes <= bf_sparse_limit(m))
-		return measure_filter(filter).rate;
-	return measure_at_size(filter, m).rate;
+		return true;
+	params.m = m;
+	shape = bf_shape_of(&params);
+	histogram = palloc0(sizeof(*histogram));
+	start_walk(&walk, m, filter, NULL);
+	while (keeps && next_piece(&walk))
+	{
+		bf_count_blocks(walk.left, walk.size / BF_BLOCK_BYTES, histogram);
+		/* the blocks counted so far alone may be too much already */
+		keeps = bf_current_rate_blocked(&shape, histogram) <= rate;
+	}
+	end_walk(&walk);
+	pfree(histogram);
+	return keeps;
 }
 
 /*
- * The least size that a filter folds to without exceeding a rate.  The bits
- * themselves have the last word.  The search begins well below the size that
- * the expected rate calls for, as a filter may be luckier than the mean, and
- * no higher than where a sparse filter stays sparse.
+ * The least size that a blocked filter folds to without exceeding a rate.  All
+ * are tried in ascending order: one that is far too small is found out after
+ * its first few blocks.
  */
 static uint64
-least_size(const bf_filter *filter, double cardinality, float rate)
+least_size(const bf_filter *filter, double rate)
 {
-	const bf_params *params = &filter->params;
-	uint64		nblocks = params->m / BF_BLOCK_BITS;
-	uint64		first = bf_bits_for(params->layout, params->k, rate,
-									(uint64) cardinality) / BF_BLOCK_BITS;
-
-	if (nblocks <= SMALL_BLOCKS)
-		first = 1;
-	else
-		first = first == 0 ? nblocks : first / 2;
-	if (filter->sparse)
-		first = Min(first, filter->nhashes / 8);
-	for (uint64 n = Max(first, 1); n < nblocks; n++)
+	for (uint64 m = 0; (m = bf_next_fold(filter->params.m, m)) < filter->params.m;)
 	{
-		if (n % 1024 == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (nblocks % n == 0 && rate_at_size(filter, n * BF_BLOCK_BITS) <= rate)
-			return n * BF_BLOCK_BITS;
+		CHECK_FOR_INTERRUPTS();
+		if (keeps_rate(filter, m, rate))
+			return m;
 	}
-	return params->m;
+	return filter->params.m;
 }
 
 Datum
 bloomfilter_fold(PG_FUNCTION_ARGS)
 {
-	float		rate = check_rate(PG_GETARG_FLOAT8(1));
+	double		rate = PG_GETARG_FLOAT8(1);
+	float		rounded = check_rate(rate);
 	bf_filter	filter;
 	FilterMeasures measures;
 	uint64		m;
@@ -96,11 +102,11 @@ bloomfilter_fold(PG_FUNCTION_ARGS)
 	if (measures.rate > rate)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cannot fold a bloom filter to a false-positive rate of %g", rate),
-				 errdetail("Its rate is %g already.", measures.rate),
+				 errmsg("cannot fold a bloom filter to a false-positive rate of %.9g", rate),
+				 errdetail("Its rate is %.9g already.", measures.rate),
 				 errhint("Folding makes a filter smaller and its rate higher.")));
 	m = filter.params.m;
 	if (m != 0 && filter.params.layout == BF_BLOCKED)
-		m = least_size(&filter, measures.cardinality, rate);
-	PG_RETURN_POINTER(fold_to(&filter, m, rate));
+		m = least_size(&filter, rate);
+	PG_RETURN_POINTER(fold_to(&filter, m, rounded));
 }

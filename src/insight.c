@@ -10,12 +10,10 @@
 #include "core/bulk.h"
 #include "core/estimate.h"
 #include "core/sizing.h"
-#include "core/sparse.h"
 #include "errors.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "measure.h"
-#include "miscadmin.h"
 #include "params.h"
 #include "setops.h"
 #include "utils/builtins.h"
@@ -61,23 +59,6 @@ typedef struct PairCounts
 	double		united;
 } PairCounts;
 
-static uint64
-count_union(const bf_filter *left, const bf_filter *right)
-{
-	bf_merge	merge = {
-		.a = left->payload, .acount = left->nhashes,
-		.b = right->payload, .bcount = right->nhashes
-	};
-	uint64		count = 0;
-
-	while (!bf_merge_done(&merge))
-	{
-		CHECK_FOR_INTERRUPTS();
-		count += bf_merge_union(&merge, NULL, CHUNK_HASHES);
-	}
-	return count;
-}
-
 /*
  * Where both are dense and of different sizes the larger one is folded, which
  * keeps the estimate sound; a spread filter's bits would count too much.
@@ -95,7 +76,7 @@ count_pair(const bf_filter *left, const bf_filter *right)
 	require_match(&left->params, &right->params);
 	if (left->sparse && right->sparse)
 	{
-		counts.united = (double) count_union(left, right);
+		counts.united = (double) merge_hashes(left, right, bf_merge_union, NULL);
 		return counts;
 	}
 	if (left->sparse || right->sparse)

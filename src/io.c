@@ -123,7 +123,7 @@ bloomfilter_in(PG_FUNCTION_ARGS)
 Datum
 bloomfilter_out(PG_FUNCTION_ARGS)
 {
-	struct varlena *value = PG_GETARG_VARLENA_PP(0);
+	struct varlena *value = open_value(PG_GETARG_DATUM(0));
 	const uint8 *bytes = (const uint8 *) VARDATA_ANY(value);
 	uint64		size = VARSIZE_ANY_EXHDR(value);
 	char	   *text = palloc(2 * size + 3);
@@ -170,7 +170,7 @@ bloomfilter_from_bytea(PG_FUNCTION_ARGS)
 Datum
 bloomfilter_to_bytea(PG_FUNCTION_ARGS)
 {
-	struct varlena *value = PG_GETARG_VARLENA_PP(0);
+	struct varlena *value = open_value(PG_GETARG_DATUM(0));
 
 	PG_RETURN_BYTEA_P(make_varlena((const uint8 *) VARDATA_ANY(value),
 								   VARSIZE_ANY_EXHDR(value)));

@@ -25,19 +25,33 @@ typedef struct ProbeSite
 	uint64		hash;
 } ProbeSite;
 
-/* An element of the array of "filter @> ANY (array)" changes, if the array does not. */
+/*
+ * Is an argument of the call a literal?  Nothing else stays the same for the
+ * life of fn_extra: PL/pgSQL evaluates one expression with ever new parameters,
+ * and an array's elements change under "filter @> ANY (array)".
+ */
 static bool
-is_constant(FmgrInfo *function, int argument)
+is_literal(const FmgrInfo *function, int argument)
 {
-	return function->fn_expr != NULL && !IsA(function->fn_expr, ScalarArrayOpExpr) &&
-		get_fn_expr_arg_stable(function, argument);
+	Node	   *call = function->fn_expr;
+	List	   *arguments;
+
+	if (call == NULL)
+		return false;
+	if (IsA(call, OpExpr))
+		arguments = ((OpExpr *) call)->args;
+	else if (IsA(call, FuncExpr))
+		arguments = ((FuncExpr *) call)->args;
+	else
+		return false;
+	return argument < list_length(arguments) && IsA(list_nth(arguments, argument), Const);
 }
 
 static pg_noinline ProbeSite *
 make_probe_site(FunctionCallInfo fcinfo, int argument)
 {
 	FmgrInfo   *function = fcinfo->flinfo;
-	ProbeSite	resolved = {.constant = is_constant(function, argument)};
+	ProbeSite	resolved = {.constant = is_literal(function, argument)};
 	ProbeSite  *site;
 
 	resolve_element_type(fcinfo, argument, &resolved.element);

@@ -4,8 +4,11 @@
  */
 #include "pg_compat.h"
 
+#include <math.h>
+
 #include "core/sizing.h"
 #include "errors.h"
+#include "mb/pg_wchar.h"
 #include "params.h"
 
 bf_layout
@@ -17,8 +20,33 @@ layout_from_name(const char *name)
 		return BF_CLASSIC;
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unknown bloom filter layout"),
+			 errmsg("unknown bloom filter layout \"%.*s\"",
+					pg_mbcliplen(name, strlen(name), 63), name),
 			 errhint("The layouts are \"blocked\" and \"classic\".")));
+}
+
+void
+check_expected_items(int64 items)
+{
+	if (items < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("expected number of elements must be at least 1"),
+				 errdetail("It is %lld.", (long long) items)));
+}
+
+float
+check_rate(double rate)
+{
+	float		rounded = (float) rate;
+
+	if (!(rounded >= (float) BF_MIN_RATE && rounded <= (float) BF_MAX_RATE))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("false-positive rate must be between %g and %g",
+						BF_MIN_RATE, BF_MAX_RATE),
+				 isnan(rate) ? errdetail("It is NaN.") : errdetail("It is %.9g.", rate)));
+	return rounded;
 }
 
 bf_params

@@ -14,6 +14,16 @@
 /* "blocked" or "classic"; an error for anything else. */
 extern bf_layout layout_from_name(const char *name);
 
+/* An error unless it is positive. */
+extern void check_expected_items(int64 items);
+
+/*
+ * A rate within bounds, in the precision in which filters store it; everything
+ * is derived from that, so that what a filter says of itself is what it was
+ * sized by.  An error out of bounds.
+ */
+extern float check_rate(double rate);
+
 /* The parameters of a filter for so many elements; checks everything. */
 extern bf_params solve_params(int64 expected_items, double rate, bf_layout layout, uint64 seed);
 

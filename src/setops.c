@@ -5,6 +5,7 @@
 #include "pg_compat.h"
 
 #include "core/bulk.h"
+#include "core/hash.h"
 #include "core/probe.h"
 #include "errors.h"
 #include "fmgr.h"
@@ -17,6 +18,8 @@ PG_FUNCTION_INFO_V1(bloomfilter_superset);
 PG_FUNCTION_INFO_V1(bloomfilter_subset);
 PG_FUNCTION_INFO_V1(bloomfilter_eq);
 PG_FUNCTION_INFO_V1(bloomfilter_ne);
+PG_FUNCTION_INFO_V1(bloomfilter_hash);
+PG_FUNCTION_INFO_V1(bloomfilter_hash_extended);
 
 void
 require_match(const bf_params *left, const bf_params *right)
@@ -27,13 +30,8 @@ require_match(const bf_params *left, const bf_params *right)
 		report_mismatch(mismatch, left, right);
 }
 
-/*
- * Merges two sparse filters by one of the bf_merge functions and returns the
- * number of hashes, which go to out unless that is NULL.
- */
-static uint64
-merge_hashes(const bf_filter *left, const bf_filter *right,
-			 uint64_t (*step) (bf_merge *, uint8_t *, uint64_t), uint8 *out)
+uint64
+merge_hashes(const bf_filter *left, const bf_filter *right, MergeStep step, uint8 *out)
 {
 	bf_merge	merge = {
 		.a = left->payload, .acount = left->nhashes,
@@ -52,7 +50,7 @@ merge_hashes(const bf_filter *left, const bf_filter *right,
 /* The sparse union or intersection of two sparse filters. */
 static Bloomfilter *
 merge_filters(const bf_filter *left, const bf_filter *right, bf_filter *result,
-			  uint64_t (*step) (bf_merge *, uint8_t *, uint64_t))
+			  MergeStep step)
 {
 	uint8	   *payload;
 	Bloomfilter *value;
@@ -248,8 +246,8 @@ bloomfilter_subset(PG_FUNCTION_ARGS)
 static bool
 equal_values(Datum left, Datum right)
 {
-	struct varlena *a = PG_DETOAST_DATUM_PACKED(left);
-	struct varlena *b = PG_DETOAST_DATUM_PACKED(right);
+	struct varlena *a = open_value(left);
+	struct varlena *b = open_value(right);
 
 	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
 		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
@@ -265,4 +263,25 @@ Datum
 bloomfilter_ne(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(!equal_values(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)));
+}
+
+static uint64
+hash_value(Datum value, uint64 salt)
+{
+	struct varlena *bytes = open_value(value);
+
+	return bf_hash_bytes(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), salt);
+}
+
+Datum
+bloomfilter_hash(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32((int32) hash_value(PG_GETARG_DATUM(0), 0));
+}
+
+/* With salt 0 the low half is that of bloomfilter_hash, as the server demands. */
+Datum
+bloomfilter_hash_extended(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64((int64) hash_value(PG_GETARG_DATUM(0), (uint64) PG_GETARG_INT64(1)));
 }

@@ -5,10 +5,21 @@
 #ifndef BF_SETOPS_H
 #define BF_SETOPS_H
 
+#include "core/sparse.h"
 #include "value.h"
 
 /* An error unless the two combine. */
 extern void require_match(const bf_params *left, const bf_params *right);
+
+/* bf_merge_union or bf_merge_intersection. */
+typedef uint64_t (*MergeStep) (bf_merge *, uint8_t *, uint64_t);
+
+/*
+ * Merges two sparse filters and returns the number of hashes, which go to out
+ * unless that is NULL.
+ */
+extern uint64 merge_hashes(const bf_filter *left, const bf_filter *right, MergeStep step,
+						   uint8 *out);
 
 /* New values in the current memory context. */
 extern Bloomfilter *unite_filters(const bf_filter *left, const bf_filter *right);

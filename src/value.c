@@ -20,20 +20,30 @@
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-bf_status
-decode_varlena(const struct varlena *value, bf_source source, bf_filter *filter)
+static struct varlena *
+open_both(Datum value, bf_filter *filter)
 {
-	return bf_decode((const uint8 *) VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value),
-					 source, filter);
+	struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
+	bf_status	status = bf_decode((const uint8 *) VARDATA_ANY(bytes),
+								   VARSIZE_ANY_EXHDR(bytes), BF_VALUE, filter);
+
+	if (status.error != BF_OK)
+		report_corrupt_value(status);
+	return bytes;
 }
 
 void
 open_filter(Datum value, bf_filter *filter)
 {
-	bf_status	status = decode_varlena(PG_DETOAST_DATUM_PACKED(value), BF_VALUE, filter);
+	open_both(value, filter);
+}
 
-	if (status.error != BF_OK)
-		report_corrupt_value(status);
+struct varlena *
+open_value(Datum value)
+{
+	bf_filter	filter;
+
+	return open_both(value, &filter);
 }
 
 bf_status
@@ -82,12 +92,14 @@ make_empty_value(const bf_params *params)
 }
 
 Bloomfilter *
-make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **bits)
+make_dense_value(const bf_filter *filter, uint64 m, bf_filter *dense, uint8 **bits)
 {
-	bf_shape	shape = bf_shape_of(&filter->params);
+	bf_shape	shape;
 	Bloomfilter *value;
 
 	dense->params = filter->params;
+	dense->params.m = m;
+	shape = bf_shape_of(&dense->params);
 	dense->sparse = dense->sizing = false;
 	dense->nhashes = 0;
 	value = make_value(dense, filter->sparse, bits);
@@ -137,15 +149,28 @@ sort_hashes(uint64_t *hashes, uint64 count)
 		bf_store64((uint8 *) &hashes[i], hashes[i]);
 }
 
+/*
+ * A sparse filter is expanded as a whole beforehand if that cannot be done by
+ * pieces, or if a piece would hold so many hashes that a cancel request had to
+ * wait for it.
+ */
+static bool
+expands_at_once(const bf_filter *filter, uint64 m)
+{
+	return filter->sparse &&
+		(filter->params.layout == BF_CLASSIC ||
+		 filter->nhashes > CHUNK_HASHES * (m / 8 / CHUNK_BYTES + 1));
+}
+
 static void
 start_side(FilterWalk *walk, int side, uint64 m, const bf_filter *filter)
 {
-	walk->scratch[side] = palloc(CHUNK_BYTES);
-	if (filter->sparse && filter->params.layout == BF_CLASSIC)
-	{
-		uint8	   *bits;
+	uint8	   *bits;
 
-		make_dense_value(filter, &walk->expanded[side], &bits);
+	walk->scratch[side] = palloc(CHUNK_BYTES);
+	if (expands_at_once(filter, m))
+	{
+		walk->room[side] = make_dense_value(filter, m, &walk->expanded[side], &bits);
 		filter = &walk->expanded[side];
 	}
 	walk->streams[side] = bf_stream_start(filter, m);
@@ -161,6 +186,18 @@ start_walk(FilterWalk *walk, uint64 m, const bf_filter *left, const bf_filter *r
 		start_side(walk, 1, m, right);
 }
 
+/* NULL for hashes out of order, which only what is stored can have. */
+static const uint8 *
+read_side(FilterWalk *walk, int side)
+{
+	const uint8 *piece = bf_stream_read(&walk->streams[side], walk->at, walk->size,
+										walk->scratch[side]);
+
+	if (piece == NULL)
+		report_corrupt_value(check_payload(walk->streams[side].filter));
+	return piece;
+}
+
 bool
 next_piece(FilterWalk *walk)
 {
@@ -169,9 +206,9 @@ next_piece(FilterWalk *walk)
 		return false;
 	CHECK_FOR_INTERRUPTS();
 	walk->size = Min(CHUNK_BYTES, walk->total - walk->at);
-	walk->left = bf_stream_read(&walk->streams[0], walk->at, walk->size, walk->scratch[0]);
+	walk->left = read_side(walk, 0);
 	if (walk->scratch[1] != NULL)
-		walk->right = bf_stream_read(&walk->streams[1], walk->at, walk->size, walk->scratch[1]);
+		walk->right = read_side(walk, 1);
 	return true;
 }
 
@@ -182,7 +219,7 @@ end_walk(FilterWalk *walk)
 	{
 		if (walk->scratch[side] != NULL)
 			pfree(walk->scratch[side]);
-		if (walk->expanded[side].payload != NULL)
-			pfree((uint8 *) walk->expanded[side].payload - BF_HEADER_SIZE - VARHDRSZ);
+		if (walk->room[side] != NULL)
+			pfree(walk->room[side]);
 	}
 }

@@ -22,7 +22,9 @@ typedef struct varlena Bloomfilter;
  * value, which lives in the current memory context.
  */
 extern void open_filter(Datum value, bf_filter *filter);
-extern bf_status decode_varlena(const struct varlena *value, bf_source source, bf_filter *filter);
+
+/* The detoasted value itself, once it has passed the same checks. */
+extern struct varlena *open_value(Datum value);
 
 /*
  * Checks what bf_decode() leaves unchecked, the order of a sparse filter's
@@ -41,8 +43,12 @@ extern Bloomfilter *make_value(const bf_filter *filter, bool zero, uint8 **paylo
 extern Bloomfilter *copy_value(const bf_filter *filter);
 extern Bloomfilter *make_empty_value(const bf_params *params);
 
-/* The dense form of a filter at its own size, as a value. */
-extern Bloomfilter *make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **bits);
+/*
+ * The dense form of a filter at its own size, as a value; or of a sparse one
+ * at another.
+ */
+extern Bloomfilter *make_dense_value(const bf_filter *filter, uint64 m, bf_filter *dense,
+									 uint8 **bits);
 
 /* Sets the bits of all of a sparse filter's hashes in bits of that shape. */
 extern void expand_hashes(const bf_filter *filter, const bf_shape *shape, uint8 *bits);
@@ -72,7 +78,8 @@ typedef struct FilterWalk
 	/* private */
 	uint64		total;
 	bf_stream	streams[2];
-	bf_filter	expanded[2];	/* sparse classic filters, made dense */
+	bf_filter	expanded[2];	/* sparse filters that had to be made dense */
+	Bloomfilter *room[2];		/* for that */
 	uint8	   *scratch[2];
 } FilterWalk;
 

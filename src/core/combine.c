@@ -59,3 +59,13 @@ bf_combined_params(const bf_params *a, const bf_params *b)
 		result.rate = b->rate;
 	return result;
 }
+
+uint64_t
+bf_next_fold(uint64_t bits, uint64_t m)
+{
+	do
+	{
+		m += BF_BLOCK_BITS;
+	} while (m < bits && bits % m != 0);
+	return m < bits ? m : bits;
+}

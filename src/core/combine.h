@@ -1,6 +1,6 @@
 /*
  * combine.h
- *		Which filters can be united and intersected, and as what.
+ *		Which filters can be united and intersected, and as what; and folded.
  */
 #ifndef BF_COMBINE_H
 #define BF_COMBINE_H
@@ -32,5 +32,12 @@ extern bf_mismatch bf_compare_params(const bf_params *a, const bf_params *b);
  * Symmetric, associative and idempotent.
  */
 extern bf_params bf_combined_params(const bf_params *a, const bf_params *b);
+
+/*
+ * The next size above m to which a blocked filter of so many bits folds; its
+ * own at the end.  Begin at m = 0.  Takes time proportional to the difference
+ * in blocks.
+ */
+extern uint64_t bf_next_fold(uint64_t bits, uint64_t m);
 
 #endif							/* BF_COMBINE_H */

@@ -163,7 +163,7 @@ bf_decode_header(const uint8_t *header, uint64_t size, bf_source source,
 		return status(BF_ERR_CLASS, params->element_class, 0);
 	params->rate = load_float(header + AT_RATE);
 	if (!(params->rate > 0 && params->rate < 1))	/* also refuses NaN */
-		return status(BF_ERR_RATE, 0, 0);
+		return status(BF_ERR_RATE, bf_load32(header + AT_RATE), 0);
 	params->seed = bf_load64(header + AT_SEED);
 	params->m = bf_load64(header + AT_BITS);
 

@@ -124,7 +124,7 @@ typedef enum bf_error
 	BF_ERR_STATE,				/* aggregate state where a value is due */
 	BF_ERR_K,
 	BF_ERR_CLASS,
-	BF_ERR_RATE,
+	BF_ERR_RATE,				/* got: the float's bits */
 	BF_ERR_BITS_MAX,
 	BF_ERR_BITS_MULTIPLE,		/* limit: the divisor */
 	BF_ERR_UNSIZED,				/* m does not go with emptiness, layout or flags */

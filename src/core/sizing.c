@@ -16,7 +16,10 @@
 /* A block this likely to answer yes is taken for one that always does. */
 #define SATURATED 0.9999
 
-/* No block of BF_BLOCK_BITS bits needs more elements than this to be full. */
+/*
+ * A block that holds more elements than this is taken for full; with k = 1 it
+ * has 0.03 % of its bits left.
+ */
 #define BLOCK_TABLE_SIZE 4096
 
 /* The rate of one block of the blocked layout, by how many elements it holds. */

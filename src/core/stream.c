@@ -26,7 +26,7 @@ bf_stream_start(const bf_filter *filter, uint64_t m)
  * Since the block of a hash is monotone in the hash, the hashes of a stretch
  * of blocks stand together in a sparse filter.
  */
-static void
+static bool
 expand_piece(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 {
 	const bf_filter *filter = stream->filter;
@@ -39,9 +39,12 @@ expand_piece(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 
 		if (offset >= from + size)
 			break;
+		if (offset < from)
+			return false;
 		bf_block_add(scratch + (offset - from), &stream->shape, hash);
 		stream->next_hash++;
 	}
+	return true;
 }
 
 const uint8_t *
@@ -52,8 +55,8 @@ bf_stream_read(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 	uint32_t	present = bf_shape_of(&filter->params).nblocks;
 
 	if (filter->sparse)
-		expand_piece(stream, from, size, scratch);
-	else if (present == wanted)
+		return expand_piece(stream, from, size, scratch) ? scratch : NULL;
+	if (present == wanted)
 		return filter->payload + from;
 	else if (present > wanted)
 		bf_fold(scratch, filter->payload + from * (present / wanted),

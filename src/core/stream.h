@@ -37,7 +37,8 @@ extern bf_stream bf_stream_start(const bf_filter *filter, uint64_t m);
  * The bytes [from, from + size) of the bits, which are either in scratch or in
  * the filter itself.  Pieces are read in ascending order without gaps; from
  * and size are multiples of a block, but for the end of a classic filter.
- * Folding a piece reads the folded size's multiple of it.
+ * Folding a piece reads the folded size's multiple of it.  NULL if the hashes
+ * of a sparse filter are found to be out of order.
  */
 extern const uint8_t *bf_stream_read(bf_stream *stream, uint64_t from, size_t size,
 									 uint8_t *scratch);

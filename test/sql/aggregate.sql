@@ -82,3 +82,18 @@ FROM (SELECT bloom_agg(x, 100) FROM generate_series(1, 3) x UNION ALL
 SELECT bloom_union_agg(f) FROM (VALUES (bloom_add(bloom_create(10), 1)), (bloom_add(bloom_create(10), 'one'))) AS v (f);
 SELECT bloom_union_agg(f) FROM (VALUES (bloom_create(10)), (bloom_create(10, 0.1))) AS v (f);
 SELECT bloom_intersect_agg(f) FROM (VALUES (bloom_create(10)), (bloom_create(10, 0.1))) AS v (f);
+
+-- hashes on their way into a set, when a dense filter of the same size arrives
+CREATE TEMP TABLE arrivals AS
+	SELECT n, o, bloom_agg(x, n) AS f
+	FROM (VALUES (100000, 1, 1, 1500), (100000, 2, 100001, 150000), (200000, 1, 1, 3100), (200000, 2, 100001, 150000),
+		(2000000, 1, 1, 5000), (2000000, 2, 100001, 150000)) AS v (n, o, low, high), generate_series(low, high) x
+	GROUP BY n, o;
+SELECT n, bloom_union_agg(f ORDER BY o) = bloom_union_agg(f ORDER BY o DESC) AS in_any_order,
+	bloom_union_agg(f ORDER BY o) = (SELECT a.f | b.f FROM arrivals a, arrivals b WHERE a.n = arrivals.n AND b.n = a.n AND a.o = 1 AND b.o = 2) AS as_the_operator
+FROM arrivals GROUP BY n ORDER BY n;
+-- what does not combine is found out in any order, with an empty filter between
+SELECT bloom_intersect_agg(f ORDER BY n)
+FROM (VALUES (1, bloom_add(bloom_create(10), 1)), (2, (SELECT bloom_agg(x) FROM generate_series(1, 0) x)), (3, bloom_add(bloom_create(10), 'x'))) AS v (n, f);
+SELECT bloom_intersect_agg(f) = (SELECT bloom_agg(x) FROM generate_series(1, 0) x) AS empty
+FROM (VALUES (bloom_add(bloom_create(10), 1)), ((SELECT bloom_agg(x) FROM generate_series(1, 0) x)), (bloom_create(10))) AS v (f);

@@ -67,6 +67,14 @@ CREATE TEMP TABLE two_collations (a text COLLATE "C", b text COLLATE "POSIX");
 INSERT INTO two_collations VALUES ('a', 'b');
 SELECT bloom_create(1) @> (a || b) FROM two_collations;
 
+-- a type that compares without regard to case and casts to text by itself
+CREATE EXTENSION citext;
+SELECT bloom_add(bloom_create(1), 'Alice'::citext);
+SELECT bloom_create(1) @> 'Alice'::citext;
+SELECT 'Alice'::citext <@ bloom_create(1);
+SELECT bloom_add(bloom_create(1), 'Alice'::citext::text) @> 'Alice' AS cast_by_hand;
+DROP EXTENSION citext;
+
 -- one filter, one class
 SELECT bloom_agg(x) @> 'seven' FROM (VALUES (7)) AS v (x);
 SELECT bloom_agg(x) @> 7.0 FROM (VALUES (7)) AS v (x);

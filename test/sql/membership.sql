@@ -35,3 +35,17 @@ BEGIN
 	END LOOP;
 END
 $$;
+-- one PL/pgSQL expression, evaluated with ever new values
+DO $$
+DECLARE
+	f bloomfilter := (SELECT bloom_agg(x) FROM generate_series(1, 100) x);
+	found boolean;
+BEGIN
+	FOR i IN REVERSE 200 .. 1 LOOP
+		found := f @> i;
+		ASSERT found OR i > 100, format('%s is missing', i);
+		found := i <@ f;
+		ASSERT found OR i > 100, format('%s is missing', i);
+	END LOOP;
+END
+$$;

@@ -42,6 +42,11 @@ SELECT off_by('SELECT * FROM uniform WHERE x <@ ' || :'first_2000') <= 2 AS unif
 	off_by('SELECT * FROM skewed WHERE ' || :'first_20' || ' @> x') <= 2 AS common_values,
 	off_by('SELECT * FROM skewed WHERE x <@ ' || :'but_one') <= 2 AS one_of_them;
 
+-- a filter that holds much else besides: the histogram knows better
+SELECT filter_of('SELECT bloom_agg(x) FROM generate_series(19001, 400000) x') AS foreign_values \gset
+SELECT off_by('SELECT * FROM uniform WHERE x <@ ' || :'foreign_values') <= 2 AS foreign_values;
+SELECT rows_expected('SELECT * FROM uniform WHERE x <@ NULL::bloomfilter') AS null_filter;
+
 -- a filter that the planner cannot know: one row in a hundred
 SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM skewed)');
 SELECT rows_expected('SELECT * FROM uniform u JOIN (SELECT bloom_agg(x) AS f FROM skewed) AS s ON s.f @> u.x');
@@ -67,6 +72,25 @@ SELECT bloom_union_agg(f) = (SELECT sized FROM serial) AS "union",
 	bloom_union_agg(own ORDER BY part) = (SELECT bloom_union_agg(own) FROM parts) AS own_sizes,
 	bloom_intersect_agg(f | (SELECT bloom_agg(y, 20000) FROM generate_series(1, 3) y)) @> ALL (ARRAY[1, 2, 3]) AS intersection
 FROM parts;
+-- a rate that only some filters ask for reaches the result from a worker, too
+CREATE TABLE rates AS SELECT bloom_agg(x, 1, 0.015) AS f FROM generate_series(1, 3) x;
+INSERT INTO rates SELECT bloom_agg(x, 1, 0.01) FROM generate_series(4, 5) x, generate_series(1, 2000) g GROUP BY g;
+ALTER TABLE rates SET (parallel_workers = 2);
+SET parallel_leader_participation = off;
+SELECT requested_rate FROM bloom_info((SELECT bloom_union_agg(f) FROM rates));
+DROP TABLE rates;
+-- filters of different seeds and no size, one to a worker
+CREATE TABLE seeded (seed int, x int, f bloomfilter) PARTITION BY LIST (seed);
+CREATE TABLE seeded_0 PARTITION OF seeded FOR VALUES IN (0);
+CREATE TABLE seeded_5 PARTITION OF seeded FOR VALUES IN (5);
+INSERT INTO seeded SELECT seed, x, set_byte('\x01000106000000000ad7233c00000000000000000000000000000000', 12, seed)::bloomfilter
+FROM generate_series(1, 20000) x, (VALUES (0), (5)) AS s (seed);
+ALTER TABLE seeded_0 SET (parallel_workers = 2);
+ALTER TABLE seeded_5 SET (parallel_workers = 2);
+SET enable_partitionwise_aggregate = on;
+EXPLAIN (COSTS OFF) SELECT bloom_agg(x, f) FROM seeded;
+SELECT count(*) AS missing FROM (SELECT bloom_agg(x, f) AS f FROM seeded) AS v, generate_series(1, 20000) x WHERE NOT v.f @> x;
+DROP TABLE seeded;
 RESET ALL;
 
 -- the estimator on types it was not made for

@@ -38,3 +38,8 @@ SELECT a & bloom_add(bloom_create(1000), 'x') FROM v;
 SELECT a >>= bloom_create(1000, 0.01, 'classic') FROM v;
 SELECT bloom_create(1000, 0.01, 'classic') | bloom_create(2000, 0.01, 'classic');
 SELECT bloom_jaccard(a, bloom_create(1000, 0.001)) FROM v;
+
+-- equal filters are one to GROUP BY and EXCEPT
+WITH several AS (SELECT a AS f FROM v UNION ALL SELECT a FROM v UNION ALL SELECT b FROM v)
+SELECT (SELECT count(*) FROM several) AS rows, (SELECT count(*) FROM (SELECT f FROM several GROUP BY f) AS g) AS groups,
+	(SELECT count(*) FROM (SELECT f FROM several EXCEPT SELECT b FROM v) AS e) AS others;

@@ -1,0 +1,320 @@
+/*
+ * build_aggregate.c
+ *		bloom_agg: a filter from the values of a column.
+ *
+ * The state is an accumulator in the aggregate's memory context.
+ */
+#include "pg_compat.h"
+
+#include "accumulator.h"
+#include "aggregate.h"
+#include "element.h"
+#include "errors.h"
+#include "fmgr.h"
+#include "setops.h"
+
+PG_FUNCTION_INFO_V1(bloomfilter_agg_self_sized);
+PG_FUNCTION_INFO_V1(bloomfilter_agg_sized);
+PG_FUNCTION_INFO_V1(bloomfilter_agg_onto);
+PG_FUNCTION_INFO_V1(bloomfilter_agg_combine);
+PG_FUNCTION_INFO_V1(bloomfilter_agg_serialize);
+PG_FUNCTION_INFO_V1(bloomfilter_agg_deserialize);
+PG_FUNCTION_INFO_V1(bloomfilter_agg_final);
+
+#define BUILD_MAGIC 0x626C6D31
+
+typedef struct BuildState
+{
+	uint32		magic;
+	int64		expected_items; /* as asked for, 0 if it sizes itself */
+	double		rate;
+	Accumulator accumulator;
+} BuildState;
+
+/*
+ * What a transition function keeps from row to row in fn_extra.  aggregate is
+ * the caller that require_aggregate() has approved.
+ */
+typedef struct BuildSite
+{
+	fmNodePtr	aggregate;
+	ElementType element;
+	int64		expected_items; /* what params are for */
+	double		rate;
+	bf_params	params;
+} BuildSite;
+
+static pg_noinline BuildSite *
+make_build_site(FunctionCallInfo fcinfo)
+{
+	BuildSite	resolved = {.aggregate = fcinfo->context, .expected_items = -1};
+	BuildSite  *site;
+
+	require_aggregate(fcinfo);
+	resolve_element_type(fcinfo, 1, &resolved.element);
+	site = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(*site));
+	*site = resolved;
+	fcinfo->flinfo->fn_extra = site;
+	return site;
+}
+
+/* What every transition function does first: looks at where it is called. */
+static inline BuildSite *
+enter_transition(FunctionCallInfo fcinfo)
+{
+	BuildSite  *site = fcinfo->flinfo->fn_extra;
+
+	if (unlikely(site == NULL))
+		return make_build_site(fcinfo);
+	if (unlikely(site->aggregate != fcinfo->context))
+	{
+		require_aggregate(fcinfo);
+		site->aggregate = fcinfo->context;
+	}
+	return site;
+}
+
+static pg_noinline BuildState *
+begin_build(FunctionCallInfo fcinfo, const bf_params *params)
+{
+	MemoryContext context = require_aggregate(fcinfo);
+	BuildState *state = MemoryContextAlloc(context, sizeof(*state));
+
+	state->magic = BUILD_MAGIC;
+	state->expected_items = 0;
+	state->rate = params->rate;
+	begin_accumulator(&state->accumulator, params, context);
+	return state;
+}
+
+/* One that sizes itself at the usual rate. */
+static pg_noinline BuildState *
+begin_default_build(FunctionCallInfo fcinfo)
+{
+	bf_params	params = unsized_params(DEFAULT_RATE);
+
+	return begin_build(fcinfo, &params);
+}
+
+/* Adds argument 1 of a transition function unless it is NULL. */
+static inline void
+add_argument(FunctionCallInfo fcinfo, BuildState *state, const ElementType *element)
+{
+	bf_params  *params = &state->accumulator.params;
+
+	if (PG_ARGISNULL(1))
+		return;
+	if (params->element_class == BF_CLASS_NONE)
+		params->element_class = element->element_class;
+	else if (params->element_class != element->element_class)
+		report_class_mismatch(params->element_class, element->element_class);
+	accumulate_hash(&state->accumulator, element->hash(PG_GETARG_DATUM(1), params->seed));
+}
+
+Datum
+bloomfilter_agg_self_sized(PG_FUNCTION_ARGS)
+{
+	BuildSite  *site = enter_transition(fcinfo);
+	BuildState *state = require_state(fcinfo, 0, BUILD_MAGIC);
+
+	if (state == NULL)
+		state = begin_default_build(fcinfo);
+	add_argument(fcinfo, state, &site->element);
+	PG_RETURN_POINTER(state);
+}
+
+/* Parameters are solved once for all groups that have the same. */
+static pg_noinline BuildState *
+begin_sized_build(FunctionCallInfo fcinfo, BuildSite *site, int64 expected_items, double rate)
+{
+	BuildState *state;
+
+	if (site->expected_items != expected_items || site->rate != rate)
+	{
+		site->params = expected_items == 0 ? unsized_params(rate)
+			: solve_params(expected_items, rate, BF_BLOCKED, 0);
+		site->expected_items = expected_items;
+		site->rate = rate;
+	}
+	state = begin_build(fcinfo, &site->params);
+	state->expected_items = expected_items;
+	state->rate = rate;
+	return state;
+}
+
+static pg_noinline void
+report_changed_parameters(const BuildState *state, int64 expected_items, double rate)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("expected number of elements and false-positive rate must not change within an aggregate"),
+			 errdetail("They were %lld and %g, and are now %lld and %g.",
+					   (long long) state->expected_items, state->rate,
+					   (long long) expected_items, rate)));
+}
+
+/* Arguments 2 and, if there is one, 3; expected_items is 0 for NULL. */
+static inline void
+get_size_arguments(FunctionCallInfo fcinfo, int64 *expected_items, double *rate)
+{
+	*expected_items = 0;
+	*rate = DEFAULT_RATE;
+	if (!PG_ARGISNULL(2))
+	{
+		*expected_items = PG_GETARG_INT64(2);
+		check_expected_items(*expected_items);
+	}
+	if (PG_NARGS() > 3)
+	{
+		if (PG_ARGISNULL(3))
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("false-positive rate must not be null")));
+		*rate = PG_GETARG_FLOAT8(3);
+	}
+}
+
+/*
+ * bloom_agg(element, expected_items) and (element, expected_items, rate): the
+ * latter two must be the same in all rows of a group.
+ */
+Datum
+bloomfilter_agg_sized(PG_FUNCTION_ARGS)
+{
+	BuildSite  *site = enter_transition(fcinfo);
+	BuildState *state = require_state(fcinfo, 0, BUILD_MAGIC);
+	int64		expected_items;
+	double		rate;
+
+	get_size_arguments(fcinfo, &expected_items, &rate);
+	if (state == NULL)
+		state = begin_sized_build(fcinfo, site, expected_items, rate);
+	else if (state->expected_items != expected_items || state->rate != rate)
+		report_changed_parameters(state, expected_items, rate);
+	add_argument(fcinfo, state, &site->element);
+	PG_RETURN_POINTER(state);
+}
+
+static pg_noinline BuildState *
+begin_build_onto(FunctionCallInfo fcinfo, Datum value)
+{
+	bf_filter	filter;
+	BuildState *state;
+
+	open_filter(value, &filter);
+	state = begin_build(fcinfo, &filter.params);
+	accumulate_filter(&state->accumulator, &filter);
+	return state;
+}
+
+/* bloom_agg(element, filter): the filter of a group's first row counts. */
+Datum
+bloomfilter_agg_onto(PG_FUNCTION_ARGS)
+{
+	BuildSite  *site = enter_transition(fcinfo);
+	BuildState *state = require_state(fcinfo, 0, BUILD_MAGIC);
+
+	if (state == NULL)
+		state = PG_ARGISNULL(2) ? begin_default_build(fcinfo)
+			: begin_build_onto(fcinfo, PG_GETARG_DATUM(2));
+	add_argument(fcinfo, state, &site->element);
+	PG_RETURN_POINTER(state);
+}
+
+/* Partial states of one aggregate have equal parameters, but for the class. */
+static void
+require_same_build(const BuildState *left, const BuildState *right)
+{
+	const Accumulator *a = &left->accumulator;
+	const Accumulator *b = &right->accumulator;
+
+	require_match(&a->params, &b->params);
+	if (a->sizing != b->sizing || a->params.k != b->params.k || a->params.rate != b->params.rate ||
+		a->params.seed != b->params.seed || (!a->sizing && a->params.m != b->params.m))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("cannot combine partial aggregates with different parameters")));
+}
+
+Datum
+bloomfilter_agg_combine(PG_FUNCTION_ARGS)
+{
+	BuildState *state;
+	BuildState *other;
+
+	require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, BUILD_MAGIC);
+	other = require_state(fcinfo, 1, BUILD_MAGIC);
+	if (other == NULL)
+	{
+		if (state == NULL)
+			PG_RETURN_NULL();
+		PG_RETURN_POINTER(state);
+	}
+	if (state == NULL)
+	{
+		bf_params	params = other->accumulator.params;
+
+		if (other->accumulator.sizing)
+			params.m = 0;
+		state = begin_build(fcinfo, &params);
+		state->expected_items = other->expected_items;
+		state->rate = other->rate;
+	}
+	else
+		require_same_build(state, other);
+	accumulate_other(&state->accumulator, &other->accumulator);
+	PG_RETURN_POINTER(state);
+}
+
+Datum
+bloomfilter_agg_serialize(PG_FUNCTION_ARGS)
+{
+	BuildState *state;
+
+	require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, BUILD_MAGIC);
+	PG_RETURN_BYTEA_P(serialize_accumulator(&state->accumulator));
+}
+
+Datum
+bloomfilter_agg_deserialize(PG_FUNCTION_ARGS)
+{
+	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+	BuildState *state;
+
+	require_aggregate(fcinfo);
+	state = palloc(sizeof(*state));
+	state->magic = BUILD_MAGIC;
+	state->expected_items = 0;
+	state->rate = 0;
+	deserialize_accumulator(&state->accumulator, (const uint8 *) VARDATA_ANY(bytes),
+							VARSIZE_ANY_EXHDR(bytes), CurrentMemoryContext);
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * The ladder of sizes is kept in fn_extra, so that it is solved once per query
+ * rather than once per group.
+ */
+Datum
+bloomfilter_agg_final(PG_FUNCTION_ARGS)
+{
+	BuildState *state;
+	SizeLadder *ladder = fcinfo->flinfo->fn_extra;
+
+	require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, BUILD_MAGIC);
+	if (state == NULL)
+	{
+		bf_params	params = unsized_params(DEFAULT_RATE);
+
+		PG_RETURN_POINTER(make_empty_value(&params));
+	}
+	if (ladder == NULL)
+	{
+		ladder = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(*ladder));
+		fcinfo->flinfo->fn_extra = ladder;
+	}
+	PG_RETURN_POINTER(finish_accumulator(&state->accumulator, ladder));
+}

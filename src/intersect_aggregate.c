@@ -1,0 +1,179 @@
+/*
+ * intersect_aggregate.c
+ *		bloom_intersect_agg: the intersection of the filters in a column.
+ *
+ * A filter without a size empties the intersection and says nothing of what
+ * the others must be.  The state therefore keeps it apart from the
+ * intersection of those that have a size, so that filters that do not combine
+ * are found out in whatever order they come.
+ */
+#include "pg_compat.h"
+
+#include "aggregate.h"
+#include "core/bulk.h"
+#include "core/combine.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "libpq/pqformat.h"
+#include "miscadmin.h"
+#include "setops.h"
+#include "utils/memutils.h"
+
+PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_add);
+PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_combine);
+PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_serialize);
+PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_deserialize);
+PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_final);
+
+#define INTERSECT_MAGIC	0x626C6D33
+
+typedef struct IntersectState
+{
+	uint32		magic;
+	MemoryContext context;
+	Bloomfilter *value;			/* of the filters with a size, or NULL; ours */
+	Bloomfilter *unsized;		/* of those without one, or NULL */
+} IntersectState;
+
+static IntersectState *
+begin_intersection(MemoryContext context)
+{
+	IntersectState *state = MemoryContextAllocZero(context, sizeof(*state));
+
+	state->magic = INTERSECT_MAGIC;
+	state->context = context;
+	return state;
+}
+
+/* ANDs a dense filter into a dense value of equal parameters. */
+static void
+intersect_in_place(const bf_filter *into, const bf_filter *filter)
+{
+	uint8	   *bits = (uint8 *) into->payload;
+	uint64		size = into->params.m / 8;
+
+	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		bf_and(bits + at, filter->payload + at, Min(CHUNK_BYTES, size - at));
+	}
+}
+
+static void
+add_to_intersection(IntersectState *state, const bf_filter *filter)
+{
+	Bloomfilter **side = filter->params.m == 0 ? &state->unsized : &state->value;
+	Bloomfilter *old = *side;
+	MemoryContext caller;
+	bf_filter	current;
+
+	if (old != NULL)
+	{
+		open_filter(PointerGetDatum(old), &current);
+		require_match(&current.params, &filter->params);
+		if (!current.sparse && !filter->sparse &&
+			current.params.m == filter->params.m && current.params.rate == filter->params.rate)
+		{
+			intersect_in_place(&current, filter);
+			return;
+		}
+	}
+	caller = MemoryContextSwitchTo(state->context);
+	*side = old == NULL ? copy_value(filter) : intersect_filters(&current, filter);
+	MemoryContextSwitchTo(caller);
+	if (old != NULL)
+		pfree(old);
+}
+
+static void
+add_value(IntersectState *state, Bloomfilter *value)
+{
+	bf_filter	filter;
+
+	if (value == NULL)
+		return;
+	open_filter(PointerGetDatum(value), &filter);
+	add_to_intersection(state, &filter);
+}
+
+Datum
+bloomfilter_intersect_agg_add(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = require_aggregate(fcinfo);
+	IntersectState *state = require_state(fcinfo, 0, INTERSECT_MAGIC);
+	bf_filter	filter;
+
+	if (state == NULL)
+		state = begin_intersection(context);
+	if (!PG_ARGISNULL(1))
+	{
+		open_filter(PG_GETARG_DATUM(1), &filter);
+		add_to_intersection(state, &filter);
+	}
+	PG_RETURN_POINTER(state);
+}
+
+Datum
+bloomfilter_intersect_agg_combine(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = require_aggregate(fcinfo);
+	IntersectState *state = require_state(fcinfo, 0, INTERSECT_MAGIC);
+	IntersectState *other = require_state(fcinfo, 1, INTERSECT_MAGIC);
+
+	if (state == NULL)
+		state = begin_intersection(context);
+	if (other != NULL)
+	{
+		add_value(state, other->value);
+		add_value(state, other->unsized);
+	}
+	PG_RETURN_POINTER(state);
+}
+
+/* Its one or two filters, each behind its size in 8 bytes. */
+Datum
+bloomfilter_intersect_agg_serialize(PG_FUNCTION_ARGS)
+{
+	IntersectState *state;
+	StringInfoData buffer;
+
+	require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, INTERSECT_MAGIC);
+	pq_begintypsend(&buffer);
+	append_serialized(&buffer, state->value);
+	append_serialized(&buffer, state->unsized);
+	PG_RETURN_BYTEA_P(pq_endtypsend(&buffer));
+}
+
+Datum
+bloomfilter_intersect_agg_deserialize(PG_FUNCTION_ARGS)
+{
+	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+	StringInfoData buffer = {.data = VARDATA_ANY(bytes), .len = VARSIZE_ANY_EXHDR(bytes)};
+	IntersectState *state;
+	bf_filter	filter;
+
+	require_aggregate(fcinfo);
+	state = begin_intersection(CurrentMemoryContext);
+	while (read_serialized(&buffer, &filter))
+		add_to_intersection(state, &filter);
+	PG_RETURN_POINTER(state);
+}
+
+Datum
+bloomfilter_intersect_agg_final(PG_FUNCTION_ARGS)
+{
+	IntersectState *state;
+	Bloomfilter *result;
+	bf_filter	filter;
+
+	require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, INTERSECT_MAGIC);
+	if (state == NULL)
+		PG_RETURN_NULL();
+	result = state->unsized != NULL ? state->unsized : state->value;
+	if (result == NULL)
+		PG_RETURN_NULL();
+	open_filter(PointerGetDatum(result), &filter);
+	PG_RETURN_POINTER(copy_value(&filter));
+}
