@@ -1,0 +1,169 @@
+-- Filters in tables: inline, out of line and compressed, they answer as the same
+-- filter does that was never stored, whatever is kept between calls.
+BEGIN;
+SELECT plan(36);
+
+SET LOCAL jit = off;
+SET LOCAL max_parallel_workers_per_gather = 0;
+
+-- Elements of filter id: id * 100000 + 1 .. id * 100000 + n. By size these are inline
+-- with a short header, inline, and out of line; the last ones compress well.
+CREATE TABLE made AS
+SELECT id, n, what, bloom_agg(id * 100000 + i, e)::bytea AS b
+FROM (VALUES (1, 5, 'a few hashes', bloom_create(1000)), (2, 60, 'a block or two', bloom_create(60)),
+             (3, 100, 'hashes', bloom_create(10000)),
+             (4, 1000, 'some blocks', bloom_create(1000)), (5, 3000, 'many blocks', bloom_create(3000)),
+             (6, 20000, 'very many blocks', bloom_create(20000)),
+             (7, 3000, 'classic', bloom_create(3000, 0.01, 'classic')),
+             (8, 20000, 'many hashes', bloom_create(200000)),
+             (9, 20000, 'very many blocks of another', bloom_create(20000))) v (id, n, what, e),
+     LATERAL generate_series(1, n) i
+GROUP BY id, n, what;
+-- Zeros, and ones, that compress.
+INSERT INTO made SELECT 10, 0, 'no bit set', substr(b, 1, 28) || decode(repeat('00', length(b) - 28), 'hex') FROM made
+    WHERE id = 6;
+INSERT INTO made SELECT 11, 0, 'half of the blocks full',
+    substr(b, 1, 28) || decode(repeat('ff', (length(b) - 28) / 128 * 64)
+                               || repeat('00', length(b) - 28 - (length(b) - 28) / 128 * 64), 'hex')
+FROM made WHERE id = 6;
+
+CREATE TABLE external (id int, f bloomfilter);
+CREATE TABLE extended (id int, f bloomfilter);
+ALTER TABLE extended ALTER f SET STORAGE extended;
+CREATE TABLE main (id int, f bloomfilter);
+ALTER TABLE main ALTER f SET STORAGE main;
+INSERT INTO external SELECT id, b::bloomfilter FROM made ORDER BY id;
+-- Values take the storage of their new home.
+INSERT INTO extended SELECT id, f FROM external ORDER BY id;
+INSERT INTO main SELECT id, f FROM external ORDER BY id;
+CREATE VIEW stored AS
+SELECT 'external' AS storage, * FROM external
+UNION ALL SELECT 'extended', * FROM extended
+UNION ALL SELECT 'main', * FROM main;
+
+SELECT ok((SELECT pg_column_size(f) < 5000 FROM main WHERE id = 10)
+          AND (SELECT pg_column_size(f) < 5000 FROM extended WHERE id = 11)
+          AND (SELECT pg_column_size(f) > 20000 FROM external WHERE id = 10),
+    'what compresses is stored compressed where it may be');
+SELECT is(array_agg(id ORDER BY id) FILTER (WHERE f::bytea <> b), NULL, storage || ': the bytes are what was stored')
+FROM stored JOIN made USING (id) GROUP BY storage ORDER BY storage;
+
+CREATE TABLE probe AS
+SELECT id * 100000 + i AS x FROM made, generate_series(1, 5) i UNION ALL SELECT -i FROM generate_series(1, 60) i;
+-- What the same bytes say that never were in a table.
+CREATE TABLE want AS
+SELECT id, x, f @> x AS hit FROM made, LATERAL (SELECT b::bloomfilter AS f OFFSET 0) s, probe;
+SELECT is(count(*) FILTER (WHERE hit), 45::bigint, 'members are found, in filters that were not stored')
+FROM want WHERE x / 100000 = id AND id < 10;
+
+-- Many filters for each element, many elements for each filter, and any mixture.
+SET LOCAL enable_hashjoin = off;
+SET LOCAL enable_mergejoin = off;
+SET LOCAL enable_material = off;
+SELECT is((SELECT count(*) FROM want, stored s WHERE s.storage = t AND s.id = want.id 
+                  AND (s.f @> want.x) IS DISTINCT FROM want.hit), 0::bigint,
+    t || ': every probe answers the same') FROM unnest('{external,extended,main}'::text[]) t;
+SELECT is((SELECT count(*) FROM (SELECT p.x, s.id, s.f @> p.x AS hit FROM probe p
+           CROSS JOIN LATERAL (SELECT * FROM stored WHERE storage = t AND id > p.x - 10000000 OFFSET 0) s) a
+           JOIN want USING (id, x) WHERE a.hit <> want.hit), 0::bigint,
+    t || ': every filter for each element') FROM unnest('{external,extended,main}'::text[]) t;
+SELECT is((SELECT count(*) FROM (SELECT p.x, s.id, p.x <@ s.f AS hit
+           FROM (SELECT * FROM stored WHERE storage = t OFFSET 0) s CROSS JOIN LATERAL (SELECT x FROM probe WHERE x > s.id - 10000000 OFFSET 0) p) a
+           JOIN want USING (id, x) WHERE a.hit <> want.hit), 0::bigint,
+    t || ': every element for each filter') FROM unnest('{external,extended,main}'::text[]) t;
+SELECT is((SELECT count(*) FROM (SELECT want.*, s.f @> want.x AS now
+    FROM want JOIN stored s ON s.storage = t AND s.id = want.id ORDER BY md5(want.id || ' ' || want.x)) a
+           WHERE now <> hit), 0::bigint, t || ': shuffled') FROM unnest('{external,extended,main}'::text[]) t;
+
+-- One expression that sees filters come and go, one in place of another.
+CREATE FUNCTION pg_temp.wrong_answers() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    wrong int := 0;
+    m record;
+BEGIN
+    CREATE TABLE one (f bloomfilter);
+    FOR round IN 1..3 LOOP
+        FOR m IN SELECT * FROM made WHERE id < 10 ORDER BY md5(round || ' ' || id) LOOP
+            DELETE FROM one;
+            INSERT INTO one VALUES (m.b::bloomfilter);
+            wrong := wrong + (SELECT count(*) FROM one, want WHERE want.id = m.id AND (f @> x) <> hit);
+            UPDATE one SET f = bloom_add(f, -1000);
+            wrong := wrong + (SELECT count(*) FROM one WHERE NOT f @> -1000);
+            BEGIN
+                UPDATE one SET f = bloom_create(10);
+                wrong := wrong + (SELECT count(*) FROM one WHERE f @> (m.id * 100000 + 1));
+                RAISE division_by_zero;
+            EXCEPTION WHEN division_by_zero THEN
+            END;
+            wrong := wrong + (SELECT count(*) FROM one WHERE NOT f @> (m.id * 100000 + 1));
+        END LOOP;
+    END LOOP;
+    RETURN wrong;
+END
+$$;
+SELECT is(pg_temp.wrong_answers(), 0, 'replaced and rolled back, a stored filter answers for what it is');
+
+-- The other functions, on stored values.
+SELECT is(array_agg(id ORDER BY id)
+              FILTER (WHERE # s.f IS DISTINCT FROM # m.f OR bloom_fpp(s.f) <> bloom_fpp(m.f) OR s.f <> m.f
+                      OR bloom_info(s.f) <> bloom_info(m.f) OR (s.f | m.f)::bytea <> m.f::bytea
+                      OR (s.f & s.f)::bytea <> m.f::bytea OR NOT s.f >>= m.f), NULL,
+    storage || ': estimates and set operations say the same')
+FROM stored s JOIN (SELECT id, b::bloomfilter AS f FROM made OFFSET 0) m USING (id) GROUP BY storage ORDER BY storage;
+SELECT is((SELECT bloom_union_agg(f)::bytea FROM stored WHERE storage = t AND id IN (6, 9, 10)),
+    (SELECT bloom_union_agg(b::bloomfilter)::bytea FROM made WHERE id IN (6, 9, 10)),
+    t || ': bloom_union_agg') FROM unnest('{external,extended,main}'::text[]) t;
+SELECT is((SELECT bloom_agg(i, (SELECT f FROM stored WHERE storage = t AND id = 6))::bytea
+    FROM generate_series(1, 9) i),
+    (SELECT bloom_agg(i, (SELECT b::bloomfilter FROM made WHERE id = 6))::bytea FROM generate_series(1, 9) i),
+    t || ': bloom_agg onto a stored filter') FROM unnest('{external,extended,main}'::text[]) t;
+SELECT is(array_agg(id ORDER BY id) FILTER (WHERE f::bytea <> b), NULL,
+    storage || ': the bytes are still what was stored')
+FROM stored JOIN made USING (id) GROUP BY storage ORDER BY storage;
+
+-- bytea that is stored, compressed or not, becomes a filter.
+SELECT is(count(*) FILTER (WHERE b::bloomfilter::bytea = b), count(*), 'stored bytea is cast') FROM made;
+
+CREATE FUNCTION pg_temp.plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO STRICT plan;
+    RETURN plan::text;
+END
+$$;
+
+-- In workers: a constant filter, and stored ones.
+CREATE TABLE number WITH (parallel_workers = 3) AS SELECT i FROM generate_series(590000, 630000) i;
+ANALYZE number;
+CREATE TABLE serial AS SELECT 'stored' AS what, count(*) AS n FROM number
+    WHERE (SELECT f FROM external WHERE id = 6) @> i
+UNION ALL SELECT 'probes of many', count(*) FROM number, main WHERE id IN (3, 5, 6) AND f @> i;
+SET LOCAL max_parallel_workers_per_gather = 4;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+-- No query that calls pgTAP runs in workers, so these are queries of their own.
+CREATE TABLE parallel AS SELECT 'stored' AS what, count(*) AS n FROM number
+    WHERE (SELECT f FROM external WHERE id = 6) @> i;
+CREATE TABLE parallel_many AS SELECT count(*) AS n FROM number, main WHERE id IN (3, 5, 6) AND f @> i;
+INSERT INTO parallel SELECT 'probes of many', n FROM parallel_many;
+SELECT is(array_agg(parallel.what || ': ' || parallel.n) FILTER (WHERE parallel.n <> serial.n), NULL,
+    'workers find what one process finds')
+FROM parallel JOIN serial USING (what);
+SELECT is(count(*), 2::bigint, 'and the plans have workers')
+FROM (VALUES ('SELECT count(*) FROM number WHERE (SELECT f FROM external WHERE id = 6) @> i'),
+             ('SELECT count(*) FROM number, main WHERE id IN (3, 5, 6) AND f @> i')) v (query),
+                 pg_temp.plan_of(query) plan WHERE plan ~ 'Gather';
+SELECT cmp_ok(n, '>=', 20000::bigint, 'which find what is there') FROM serial WHERE what = 'stored';
+
+-- A domain over the type.
+CREATE DOMAIN ids AS bloomfilter CHECK (VALUE IS NULL OR (bloom_info(VALUE)).layout = 'blocked');
+CREATE TABLE owned (f ids);
+INSERT INTO owned SELECT bloom_agg(i) FROM generate_series(1, 50) i;
+SELECT ok(f @> 42 AND 42 <@ f AND (# f) > 40 AND f | f = f, 'a domain over bloomfilter works as one') FROM owned;
+SELECT throws_ok('INSERT INTO owned VALUES (bloom_create(10, 0.01, ''classic''))', '23514', NULL,
+    'and its constraint holds');
+
+SELECT * FROM finish();
+ROLLBACK;
