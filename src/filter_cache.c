@@ -171,6 +171,13 @@ read_header(Datum value, uint64 size, bf_filter *filter)
 	filter->payload = NULL;
 }
 
+/* As VARATT_EXTERNAL_IS_COMPRESSED(), which compares a signed number. */
+static bool
+is_compressed(const struct varatt_external *pointer)
+{
+	return VARATT_EXTERNAL_GET_EXTSIZE(*pointer) < (uint32) (pointer->va_rawsize - VARHDRSZ);
+}
+
 void
 open_cached_filter(FilterCache *cache, Datum value, bf_filter *filter)
 {
@@ -191,7 +198,7 @@ open_cached_filter(FilterCache *cache, Datum value, bf_filter *filter)
 	entry->last_used = ++cache->clock;
 	if (entry->room != NULL)
 		*filter = entry->filter;
-	else if (VARATT_EXTERNAL_IS_COMPRESSED(pointer) ||
+	else if (is_compressed(&pointer) ||
 			 VARATT_EXTERNAL_GET_EXTSIZE(pointer) <= SMALL_VALUE)
 		open_filter(value, filter);
 	else
