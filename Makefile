@@ -15,14 +15,20 @@ EXTRA_CLEAN = test/unit/build
 
 SHLIB_LINK = -lm
 
+# A filter's size must not depend on whether the machine fuses multiply and add.
+PG_CFLAGS = -ffp-contract=off
+
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
+# Our functions call each other, whatever symbols other libraries bring along.
+ifeq ($(PORTNAME), linux)
+SHLIB_LINK += -Wl,-Bsymbolic
+endif
+
 # Loops over whole filters are written for the vectoriser.
 src/core/bulk.o: CFLAGS += -O3
-# A filter's size must not depend on whether the machine fuses multiply and add.
-CFLAGS += -ffp-contract=off
 BITCODE_CFLAGS += -ffp-contract=off
 
 # A build outside the source tree finds neither directories nor expected/ there.
