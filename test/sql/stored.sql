@@ -72,6 +72,19 @@ WHERE NOT f @> i;
 CREATE TABLE dozen AS SELECT s, bloom_agg(x, 20000) AS f FROM generate_series(1, 12) s, generate_series(0, 5000) x GROUP BY s;
 SELECT count(*) AS missing FROM (SELECT i, f FROM generate_series(0, 500) AS i, dozen OFFSET 0) AS v WHERE NOT f @> i;
 RESET work_mem;
+-- memory stays flat over many probes of changing filters, read in slices or kept
+CREATE FUNCTION memory_used() RETURNS bigint LANGUAGE sql AS 'SELECT sum(used_bytes)::bigint FROM pg_backend_memory_contexts';
+BEGIN;
+DECLARE by_turns CURSOR FOR SELECT f @> i FROM generate_series(1, 10000) AS i, dozen;
+DECLARE one_by_one CURSOR FOR SELECT f @> i FROM dozen, generate_series(1, 10000) AS i;
+MOVE 1200 IN by_turns;
+MOVE 1200 IN one_by_one;
+SELECT memory_used() AS before \gset
+MOVE 60000 IN by_turns;
+MOVE 60000 IN one_by_one;
+SELECT memory_used() - :before < 500000 AS flat;
+ROLLBACK;
+DROP FUNCTION memory_used();
 -- compressed out of line, if somebody wants that
 ALTER TABLE dozen ALTER f SET STORAGE EXTENDED;
 CREATE TABLE compressed (LIKE dozen INCLUDING STORAGE);
