@@ -9,9 +9,9 @@
 #include "pg_compat.h"
 
 #include "aggregate.h"
+#include "core/bytes.h"
 #include "core/format.h"
 #include "errors.h"
-#include "libpq/pqformat.h"
 #include "value.h"
 
 MemoryContext
@@ -45,27 +45,42 @@ open_serialized(const uint8 *bytes, uint64 size, bf_source source, bf_filter *fi
 		report_invalid_input(status, NULL);
 }
 
-void
-append_serialized(StringInfo buffer, const struct varlena *value)
+bytea *
+join_serialized(struct varlena **values, int count)
 {
-	if (value == NULL)
-		return;
-	pq_sendint64(buffer, VARSIZE(value) - VARHDRSZ);
-	pq_sendbytes(buffer, VARDATA(value), VARSIZE(value) - VARHDRSZ);
+	Size		size = VARHDRSZ;
+	bytea	   *joined;
+	uint8	   *to;
+
+	for (int i = 0; i < count; i++)
+		size += sizeof(uint64) + VARSIZE(values[i]) - VARHDRSZ;
+	joined = palloc(size);
+	SET_VARSIZE(joined, size);
+	to = (uint8 *) VARDATA(joined);
+	for (int i = 0; i < count; i++)
+	{
+		size = VARSIZE(values[i]) - VARHDRSZ;
+		bf_store64(to, size);
+		copy_bytes(to + sizeof(uint64), (uint8 *) VARDATA(values[i]), size);
+		to += sizeof(uint64) + size;
+	}
+	return joined;
 }
 
 bool
-read_serialized(StringInfo buffer, bf_filter *filter)
+read_serialized(const uint8 **bytes, uint64 *left, bf_filter *filter)
 {
-	int64		size;
+	uint64		size;
 
-	if (buffer->cursor == buffer->len)
+	if (*left == 0)
 		return false;
-	size = pq_getmsgint64(buffer);
-	if (size < 0 || size > buffer->len - buffer->cursor)
+	size = *left < sizeof(size) ? 0 : bf_load64(*bytes);
+	if (*left < sizeof(size) || size > *left - sizeof(size))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
 				 errmsg("serialized aggregate state ends before its time")));
-	open_serialized((const uint8 *) pq_getmsgbytes(buffer, (int) size), size, BF_VALUE, filter);
+	open_serialized(*bytes + sizeof(size), size, BF_VALUE, filter);
+	*bytes += sizeof(size) + size;
+	*left -= sizeof(size) + size;
 	return true;
 }

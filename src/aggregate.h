@@ -8,7 +8,6 @@
 #include "pg_compat.h"
 #include "core/format.h"
 #include "fmgr.h"
-#include "lib/stringinfo.h"
 
 /* The aggregate's memory context; an error if the function runs in none. */
 extern MemoryContext require_aggregate(FunctionCallInfo fcinfo);
@@ -38,10 +37,11 @@ extern void open_serialized(const uint8 *bytes, uint64 size, bf_source source,
 							bf_filter *filter);
 
 /*
- * A state of several filters: each behind its size in 8 bytes.  Appends a
- * value unless it is NULL; reads the next one, or returns false at the end.
+ * A state of several filters: each behind its size in 8 bytes, the least
+ * significant first.  Reading takes the next one off the front of what is
+ * left, or returns false at the end.
  */
-extern void append_serialized(StringInfo buffer, const struct varlena *value);
-extern bool read_serialized(StringInfo buffer, bf_filter *filter);
+extern bytea *join_serialized(struct varlena **values, int count);
+extern bool read_serialized(const uint8 **bytes, uint64 *left, bf_filter *filter);
 
 #endif							/* BF_AGGREGATE_H */

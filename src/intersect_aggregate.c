@@ -13,8 +13,6 @@
 #include "core/bulk.h"
 #include "core/combine.h"
 #include "fmgr.h"
-#include "lib/stringinfo.h"
-#include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "setops.h"
 #include "utils/memutils.h"
@@ -135,27 +133,30 @@ Datum
 bloomfilter_intersect_agg_serialize(PG_FUNCTION_ARGS)
 {
 	IntersectState *state;
-	StringInfoData buffer;
+	struct varlena *values[2];
+	int			count = 0;
 
 	require_aggregate(fcinfo);
 	state = require_state(fcinfo, 0, INTERSECT_MAGIC);
-	pq_begintypsend(&buffer);
-	append_serialized(&buffer, state->value);
-	append_serialized(&buffer, state->unsized);
-	PG_RETURN_BYTEA_P(pq_endtypsend(&buffer));
+	if (state->value != NULL)
+		values[count++] = state->value;
+	if (state->unsized != NULL)
+		values[count++] = state->unsized;
+	PG_RETURN_BYTEA_P(join_serialized(values, count));
 }
 
 Datum
 bloomfilter_intersect_agg_deserialize(PG_FUNCTION_ARGS)
 {
 	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
-	StringInfoData buffer = {.data = VARDATA_ANY(bytes), .len = VARSIZE_ANY_EXHDR(bytes)};
+	const uint8 *next = (const uint8 *) VARDATA_ANY(bytes);
+	uint64		left = VARSIZE_ANY_EXHDR(bytes);
 	IntersectState *state;
 	bf_filter	filter;
 
 	require_aggregate(fcinfo);
 	state = begin_intersection(CurrentMemoryContext);
-	while (read_serialized(&buffer, &filter))
+	while (read_serialized(&next, &left, &filter))
 		add_to_intersection(state, &filter);
 	PG_RETURN_POINTER(state);
 }

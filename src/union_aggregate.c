@@ -16,8 +16,6 @@
 #include "aggregate.h"
 #include "core/combine.h"
 #include "fmgr.h"
-#include "lib/stringinfo.h"
-#include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "setops.h"
 
@@ -197,34 +195,30 @@ Datum
 bloomfilter_union_agg_serialize(PG_FUNCTION_ARGS)
 {
 	UnionState *state;
-	StringInfoData buffer;
+	struct varlena *parts[MAX_SIZES];
+	int			count = 0;
 
 	require_aggregate(fcinfo);
 	state = require_state(fcinfo, 0, UNION_MAGIC);
-	pq_begintypsend(&buffer);
 	if (state->has_params && state->nsizes == 0)
-		append_serialized(&buffer, make_empty_value(&state->params));
+		parts[count++] = make_empty_value(&state->params);
 	for (int i = 0; i < state->nsizes; i++)
-	{
-		bytea	   *part = serialize_accumulator(part_of_union(state, i));
-
-		append_serialized(&buffer, part);
-		pfree(part);
-	}
-	PG_RETURN_BYTEA_P(pq_endtypsend(&buffer));
+		parts[count++] = serialize_accumulator(part_of_union(state, i));
+	PG_RETURN_BYTEA_P(join_serialized(parts, count));
 }
 
 Datum
 bloomfilter_union_agg_deserialize(PG_FUNCTION_ARGS)
 {
 	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
-	StringInfoData buffer = {.data = VARDATA_ANY(bytes), .len = VARSIZE_ANY_EXHDR(bytes)};
+	const uint8 *next = (const uint8 *) VARDATA_ANY(bytes);
+	uint64		left = VARSIZE_ANY_EXHDR(bytes);
 	UnionState *state;
 	bf_filter	filter;
 
 	require_aggregate(fcinfo);
 	state = begin_union(CurrentMemoryContext);
-	while (read_serialized(&buffer, &filter))
+	while (read_serialized(&next, &left, &filter))
 		add_to_union(state, &filter);
 	PG_RETURN_POINTER(state);
 }

@@ -4,6 +4,7 @@
  */
 #include "pg_compat.h"
 
+#include "core/bulk.h"
 #include "core/bytes.h"
 #include "core/sparse.h"
 #include "errors.h"
@@ -150,16 +151,58 @@ sort_hashes(uint64_t *hashes, uint64 count)
 }
 
 /*
+ * How many of a dense filter's blocks make one when it is read as of m bits; 1
+ * if none have to be joined.
+ */
+static uint64
+blocks_joined(const bf_filter *filter, uint64 m)
+{
+	return filter->sparse || filter->params.m < m ? 1 : filter->params.m / m;
+}
+
+/*
  * A sparse filter is expanded as a whole beforehand if that cannot be done by
  * pieces, or if a piece would hold so many hashes that a cancel request had to
- * wait for it.
+ * wait for it; a dense one is folded beforehand if a single block would have
+ * to be put together from that much.
  */
 static bool
-expands_at_once(const bf_filter *filter, uint64 m)
+converts_at_once(const bf_filter *filter, uint64 m)
 {
-	return filter->sparse &&
-		(filter->params.layout == BF_CLASSIC ||
-		 filter->nhashes > CHUNK_HASHES * (m / 8 / CHUNK_BYTES + 1));
+	if (filter->sparse)
+		return filter->params.layout == BF_CLASSIC ||
+			filter->nhashes > CHUNK_HASHES * (m / 8 / CHUNK_BYTES + 1);
+	return blocks_joined(filter, m) * BF_BLOCK_BYTES > PIECE_READS;
+}
+
+/* A dense filter folded to m bits, as a value. */
+static Bloomfilter *
+make_folded_value(const bf_filter *filter, uint64 m, bf_filter *folded)
+{
+	const uint64 step = CHUNK_BYTES / BF_BLOCK_BYTES;
+	uint64		joined = blocks_joined(filter, m);
+	const uint8 *from = filter->payload;
+	uint8		part[BF_BLOCK_BYTES];
+	uint8	   *bits;
+	Bloomfilter *value;
+
+	folded->params = filter->params;
+	folded->params.m = m;
+	value = make_value(folded, true, &bits);
+	folded->payload = bits;
+	for (; bits < folded->payload + m / 8; bits += BF_BLOCK_BYTES)
+	{
+		for (uint64 at = 0; at < joined; at += step)
+		{
+			uint64		count = Min(step, joined - at);
+
+			CHECK_FOR_INTERRUPTS();
+			bf_fold(part, from, 1, count);
+			bf_or(bits, part, BF_BLOCK_BYTES);
+			from += count * BF_BLOCK_BYTES;
+		}
+	}
+	return value;
 }
 
 static void
@@ -168,12 +211,16 @@ start_side(FilterWalk *walk, int side, uint64 m, const bf_filter *filter)
 	uint8	   *bits;
 
 	walk->scratch[side] = palloc(CHUNK_BYTES);
-	if (expands_at_once(filter, m))
+	if (converts_at_once(filter, m))
 	{
-		walk->room[side] = make_dense_value(filter, m, &walk->expanded[side], &bits);
-		filter = &walk->expanded[side];
+		walk->room[side] = filter->sparse
+			? make_dense_value(filter, m, &walk->converted[side], &bits)
+			: make_folded_value(filter, m, &walk->converted[side]);
+		filter = &walk->converted[side];
 	}
 	walk->streams[side] = bf_stream_start(filter, m);
+	walk->limit = Min(walk->limit,
+					  TYPEALIGN(BF_BLOCK_BYTES, PIECE_READS / blocks_joined(filter, m)));
 }
 
 void
@@ -181,6 +228,7 @@ start_walk(FilterWalk *walk, uint64 m, const bf_filter *left, const bf_filter *r
 {
 	memset(walk, 0, sizeof(*walk));
 	walk->total = m / 8;
+	walk->limit = CHUNK_BYTES;
 	start_side(walk, 0, m, left);
 	if (right != NULL)
 		start_side(walk, 1, m, right);
@@ -205,7 +253,7 @@ next_piece(FilterWalk *walk)
 	if (walk->at >= walk->total)
 		return false;
 	CHECK_FOR_INTERRUPTS();
-	walk->size = Min(CHUNK_BYTES, walk->total - walk->at);
+	walk->size = Min(walk->limit, walk->total - walk->at);
 	walk->left = read_side(walk, 0);
 	if (walk->scratch[1] != NULL)
 		walk->right = read_side(walk, 1);

@@ -17,6 +17,9 @@ typedef struct varlena Bloomfilter;
 #define CHUNK_BYTES		(64 * 1024)
 #define CHUNK_HASHES	(CHUNK_BYTES / 8)
 
+/* The most that is read of a filter for one piece of its folded bits. */
+#define PIECE_READS		(16 * CHUNK_BYTES)
+
 /*
  * Detoasts and decodes an argument.  The filter points into the detoasted
  * value, which lives in the current memory context.
@@ -78,7 +81,8 @@ typedef struct FilterWalk
 	/* private */
 	uint64		total;
 	bf_stream	streams[2];
-	bf_filter	expanded[2];	/* sparse filters that had to be made dense */
+	size_t		limit;			/* of a piece's size */
+	bf_filter	converted[2];	/* what cannot be read by pieces, made so that it can */
 	Bloomfilter *room[2];		/* for that */
 	uint8	   *scratch[2];
 } FilterWalk;
