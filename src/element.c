@@ -254,32 +254,33 @@ hash_of_macaddr8(Datum value, uint64 seed)
 static const struct
 {
 	Oid			type;
-	ElementType element;
+	uint32		element_class;
+	uint64		(*hash) (Datum value, uint64 seed);
 }			element_types[] =
 {
-	{INT8OID, {BF_CLASS_INT8, hash_of_int8}},
-	{INT4OID, {BF_CLASS_INT8, hash_of_int4}},
-	{INT2OID, {BF_CLASS_INT8, hash_of_int2}},
-	{TEXTOID, {BF_CLASS_TEXT, hash_of_text}},
-	{VARCHAROID, {BF_CLASS_TEXT, hash_of_text}},
-	{BPCHAROID, {BF_CLASS_TEXT, hash_of_bpchar}},
-	{NAMEOID, {BF_CLASS_TEXT, hash_of_name}},
-	{UUIDOID, {BF_CLASS_UUID, hash_of_uuid}},
-	{BYTEAOID, {BF_CLASS_BYTEA, hash_of_bytea}},
-	{BOOLOID, {BF_CLASS_BOOL, hash_of_bool}},
-	{FLOAT4OID, {BF_CLASS_FLOAT8, hash_of_float4}},
-	{FLOAT8OID, {BF_CLASS_FLOAT8, hash_of_float8}},
-	{NUMERICOID, {BF_CLASS_NUMERIC, hash_of_numeric}},
-	{DATEOID, {BF_CLASS_DATE, hash_of_int4}},
-	{TIMEOID, {BF_CLASS_TIME, hash_of_int8}},
-	{TIMETZOID, {BF_CLASS_TIMETZ, hash_of_timetz}},
-	{TIMESTAMPOID, {BF_CLASS_TIMESTAMP, hash_of_int8}},
-	{TIMESTAMPTZOID, {BF_CLASS_TIMESTAMPTZ, hash_of_int8}},
-	{INTERVALOID, {BF_CLASS_INTERVAL, hash_of_interval}},
-	{INETOID, {BF_CLASS_INET, hash_of_inet}},
-	{CIDROID, {BF_CLASS_INET, hash_of_inet}},
-	{MACADDROID, {BF_CLASS_MACADDR, hash_of_macaddr}},
-	{MACADDR8OID, {BF_CLASS_MACADDR8, hash_of_macaddr8}},
+	{INT8OID, BF_CLASS_INT8, hash_of_int8},
+	{INT4OID, BF_CLASS_INT8, hash_of_int4},
+	{INT2OID, BF_CLASS_INT8, hash_of_int2},
+	{TEXTOID, BF_CLASS_TEXT, hash_of_text},
+	{VARCHAROID, BF_CLASS_TEXT, hash_of_text},
+	{BPCHAROID, BF_CLASS_TEXT, hash_of_bpchar},
+	{NAMEOID, BF_CLASS_TEXT, hash_of_name},
+	{UUIDOID, BF_CLASS_UUID, hash_of_uuid},
+	{BYTEAOID, BF_CLASS_BYTEA, hash_of_bytea},
+	{BOOLOID, BF_CLASS_BOOL, hash_of_bool},
+	{FLOAT4OID, BF_CLASS_FLOAT8, hash_of_float4},
+	{FLOAT8OID, BF_CLASS_FLOAT8, hash_of_float8},
+	{NUMERICOID, BF_CLASS_NUMERIC, hash_of_numeric},
+	{DATEOID, BF_CLASS_DATE, hash_of_int4},
+	{TIMEOID, BF_CLASS_TIME, hash_of_int8},
+	{TIMETZOID, BF_CLASS_TIMETZ, hash_of_timetz},
+	{TIMESTAMPOID, BF_CLASS_TIMESTAMP, hash_of_int8},
+	{TIMESTAMPTZOID, BF_CLASS_TIMESTAMPTZ, hash_of_int8},
+	{INTERVALOID, BF_CLASS_INTERVAL, hash_of_interval},
+	{INETOID, BF_CLASS_INET, hash_of_inet},
+	{CIDROID, BF_CLASS_INET, hash_of_inet},
+	{MACADDROID, BF_CLASS_MACADDR, hash_of_macaddr},
+	{MACADDR8OID, BF_CLASS_MACADDR8, hash_of_macaddr8},
 };
 
 /* How a type is hashed, leaving its collation aside. */
@@ -291,7 +292,9 @@ look_up_type(Oid type, ElementType *element)
 	{
 		if (element_types[i].type == type)
 		{
-			*element = element_types[i].element;
+			element->element_class = element_types[i].element_class;
+			element->hash = element_types[i].hash;
+			element->is_stable = true;
 			return true;
 		}
 	}
@@ -299,6 +302,7 @@ look_up_type(Oid type, ElementType *element)
 	{
 		element->element_class = BF_CLASS_TEXT;
 		element->hash = hash_of_enum;
+		element->is_stable = false; /* a label can be renamed */
 		return true;
 	}
 	return false;

@@ -17,6 +17,7 @@ typedef struct ElementType
 {
 	uint32		element_class;	/* a bf_class */
 	uint64		(*hash) (Datum value, uint64 seed);
+	bool		is_stable;		/* one value has one hash for good */
 } ElementType;
 
 /*

@@ -19,7 +19,7 @@ typedef struct ProbeSite
 {
 	ElementType element;
 	FilterCache *filters;
-	bool		constant;		/* the element is the same in every call */
+	bool		constant;		/* the element has one hash in every call */
 	bool		hashed;			/* hash and seed below are set */
 	uint64		seed;
 	uint64		hash;
@@ -51,10 +51,11 @@ static pg_noinline ProbeSite *
 make_probe_site(FunctionCallInfo fcinfo, int argument)
 {
 	FmgrInfo   *function = fcinfo->flinfo;
-	ProbeSite	resolved = {.constant = is_literal(function, argument)};
+	ProbeSite	resolved = {0};
 	ProbeSite  *site;
 
 	resolve_element_type(fcinfo, argument, &resolved.element);
+	resolved.constant = is_literal(function, argument) && resolved.element.is_stable;
 	resolved.filters = make_filter_cache(function->fn_mcxt);
 	site = MemoryContextAlloc(function->fn_mcxt, sizeof(*site));
 	*site = resolved;

@@ -242,15 +242,21 @@ bloomfilter_subset(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(may_contain_all(&super, &sub));
 }
 
-/* One set with one choice of parameters has one encoding. */
+/*
+ * One set with one choice of parameters has one encoding.  This and the hash
+ * leave nothing behind: an index build calls them in memory that lives on.
+ */
 static bool
 equal_values(Datum left, Datum right)
 {
 	struct varlena *a = open_value(left);
 	struct varlena *b = open_value(right);
-
-	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
+	bool		equal = VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
 		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+
+	close_value(left, a);
+	close_value(right, b);
+	return equal;
 }
 
 Datum
@@ -269,8 +275,10 @@ static uint64
 hash_value(Datum value, uint64 salt)
 {
 	struct varlena *bytes = open_value(value);
+	uint64		hash = bf_hash_bytes(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), salt);
 
-	return bf_hash_bytes(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), salt);
+	close_value(value, bytes);
+	return hash;
 }
 
 Datum

@@ -47,6 +47,13 @@ open_value(Datum value)
 	return open_both(value, &filter);
 }
 
+void
+close_value(Datum value, struct varlena *opened)
+{
+	if ((Pointer) opened != DatumGetPointer(value))
+		pfree(opened);
+}
+
 bf_status
 check_payload(const bf_filter *filter)
 {
@@ -238,11 +245,16 @@ start_walk(FilterWalk *walk, uint64 m, const bf_filter *left, const bf_filter *r
 static const uint8 *
 read_side(FilterWalk *walk, int side)
 {
-	const uint8 *piece = bf_stream_read(&walk->streams[side], walk->at, walk->size,
-										walk->scratch[side]);
+	bf_stream  *stream = &walk->streams[side];
+	const uint8 *piece = bf_stream_read(stream, walk->at, walk->size, walk->scratch[side]);
 
+	while (piece != NULL && stream->unfinished)
+	{
+		CHECK_FOR_INTERRUPTS();
+		piece = bf_stream_continue(stream, walk->at, walk->size, walk->scratch[side]);
+	}
 	if (piece == NULL)
-		report_corrupt_value(check_payload(walk->streams[side].filter));
+		report_corrupt_value(check_payload(stream->filter));
 	return piece;
 }
 

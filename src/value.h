@@ -26,8 +26,12 @@ typedef struct varlena Bloomfilter;
  */
 extern void open_filter(Datum value, bf_filter *filter);
 
-/* The detoasted value itself, once it has passed the same checks. */
+/*
+ * The detoasted value itself, once it has passed the same checks; and its
+ * release, where the memory context lives on.
+ */
 extern struct varlena *open_value(Datum value);
+extern void close_value(Datum value, struct varlena *opened);
 
 /*
  * Checks what bf_decode() leaves unchecked, the order of a sparse filter's

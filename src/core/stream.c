@@ -19,6 +19,7 @@ bf_stream_start(const bf_filter *filter, uint64_t m)
 	stream.filter = filter;
 	stream.shape = bf_shape_of(&params);
 	stream.next_hash = 0;
+	stream.unfinished = false;
 	return stream;
 }
 
@@ -26,13 +27,13 @@ bf_stream_start(const bf_filter *filter, uint64_t m)
  * Since the block of a hash is monotone in the hash, the hashes of a stretch
  * of blocks stand together in a sparse filter.
  */
-static bool
-expand_piece(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
+const uint8_t *
+bf_stream_continue(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 {
 	const bf_filter *filter = stream->filter;
 
-	memset(scratch, 0, size);
-	while (stream->next_hash < filter->nhashes)
+	stream->unfinished = false;
+	for (uint32_t added = 0; stream->next_hash < filter->nhashes; added++)
 	{
 		uint64_t	hash = bf_hash_at(filter->payload, stream->next_hash);
 		uint64_t	offset = bf_block_offset(&stream->shape, hash);
@@ -40,11 +41,16 @@ expand_piece(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 		if (offset >= from + size)
 			break;
 		if (offset < from)
-			return false;
+			return NULL;
+		if (added == BF_STREAM_HASHES)
+		{
+			stream->unfinished = true;
+			break;
+		}
 		bf_block_add(scratch + (offset - from), &stream->shape, hash);
 		stream->next_hash++;
 	}
-	return true;
+	return scratch;
 }
 
 const uint8_t *
@@ -55,7 +61,10 @@ bf_stream_read(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 	uint32_t	present = bf_shape_of(&filter->params).nblocks;
 
 	if (filter->sparse)
-		return expand_piece(stream, from, size, scratch) ? scratch : NULL;
+	{
+		memset(scratch, 0, size);
+		return bf_stream_continue(stream, from, size, scratch);
+	}
 	if (present == wanted)
 		return filter->payload + from;
 	else if (present > wanted)

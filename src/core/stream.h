@@ -12,6 +12,7 @@
 #ifndef BF_STREAM_H
 #define BF_STREAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ typedef struct bf_stream
 	const bf_filter *filter;
 	bf_shape	shape;			/* as which the filter is read */
 	uint64_t	next_hash;		/* of a sparse filter: how far it has been read */
+	bool		unfinished;		/* there are more hashes for the last piece */
 } bf_stream;
 
 /*
@@ -39,9 +41,17 @@ extern bf_stream bf_stream_start(const bf_filter *filter, uint64_t m);
  * and size are multiples of a block, but for the end of a classic filter.
  * Folding a piece reads the folded size's multiple of it.  NULL if the hashes
  * of a sparse filter are found to be out of order.
+ *
+ * Chosen hashes may crowd into one piece by the million.  No more than
+ * BF_STREAM_HASHES are added to it by one call; while stream->unfinished is set
+ * afterwards, the piece is to be continued with the same arguments.
  */
+#define BF_STREAM_HASHES 65536
+
 extern const uint8_t *bf_stream_read(bf_stream *stream, uint64_t from, size_t size,
 									 uint8_t *scratch);
+extern const uint8_t *bf_stream_continue(bf_stream *stream, uint64_t from, size_t size,
+										 uint8_t *scratch);
 
 /*
  * Sets the bits of the hashes [from, to) of a sparse filter in bits that have
