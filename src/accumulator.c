@@ -11,12 +11,11 @@
 #include "common/pg_prng.h"
 #include "core/block.h"
 #include "core/bulk.h"
-#include "core/estimate.h"
 #include "core/sparse.h"
+#include "measure.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#define CACHE_LINE		64
 #define HUGE_PAGE		(2 * 1024 * 1024)
 
 /*
@@ -68,10 +67,10 @@ static void
 allocate_bits(Accumulator *accumulator)
 {
 	Size		size = accumulator->params.m / 8;
-	char	   *room = allocate_huge(accumulator->context, size + CACHE_LINE);
+	char	   *room = allocate_huge(accumulator->context, size + BF_BLOCK_BYTES);
 
 	accumulator->shape = bf_shape_of(&accumulator->params);
-	accumulator->bits = (uint8 *) TYPEALIGN(CACHE_LINE, room);
+	accumulator->bits = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, room);
 	zero_bytes(accumulator->bits, size);
 	Assert(accumulator->npending == 0);
 	accumulator->pending = NULL;
@@ -248,12 +247,7 @@ accumulate_filter(Accumulator *accumulator, const bf_filter *filter)
 	flush_pending(accumulator);
 	if (accumulator->bits == NULL)
 		go_over_to_bits(accumulator);
-	for (uint64 at = 0; at < filter->params.m / 8; at += CHUNK_BYTES)
-	{
-		CHECK_FOR_INTERRUPTS();
-		bf_or(accumulator->bits + at, filter->payload + at,
-			  Min(CHUNK_BYTES, filter->params.m / 8 - at));
-	}
+	combine_bytes(accumulator->bits, filter->payload, filter->params.m / 8, bf_or);
 }
 
 /* The accumulator's bits as a dense filter, or the header of its hashes. */
@@ -358,27 +352,11 @@ finish_set(Accumulator *accumulator, SizeLadder *ladder)
 static Bloomfilter *
 finish_bits(const bf_filter *bits, SizeLadder *ladder)
 {
-	bf_shape	shape = bf_shape_of(&bits->params);
-	bf_filter	folded = {.params = bits->params};
-	uint64		bits_set = 0;
-	double		cardinality;
-	uint8	   *payload;
-	Bloomfilter *value;
-	FilterWalk	walk;
+	bf_params	params = bits->params;
+	double		cardinality = Min(measure_filter(bits).cardinality, (double) PG_INT64_MAX / 2);
 
-	start_walk(&walk, bits->params.m, bits, NULL);
-	while (next_piece(&walk))
-		bits_set += bf_popcount(walk.left, walk.size);
-	end_walk(&walk);
-	cardinality = Min(bf_cardinality(&shape, bits_set), (double) PG_INT64_MAX / 2);
-
-	folded.params.m = self_size(ladder, &bits->params, (uint64) cardinality);
-	value = make_value(&folded, false, &payload);
-	start_walk(&walk, folded.params.m, bits, NULL);
-	while (next_piece(&walk))
-		memcpy(payload + walk.at, walk.left, walk.size);
-	end_walk(&walk);
-	return value;
+	params.m = self_size(ladder, &params, (uint64) cardinality);
+	return make_resized_value(bits, &params);
 }
 
 Bloomfilter *

@@ -22,8 +22,6 @@
 /* A value this small is fetched as a whole: two slices would take as long. */
 #define SMALL_VALUE		(4 * TOAST_MAX_CHUNK_SIZE)
 
-#define CACHE_LINE		64
-
 typedef struct CachedFilter
 {
 	struct varatt_external pointer; /* of the stored value */
@@ -135,9 +133,9 @@ keep_copy(FilterCache *cache, CachedFilter *entry, Datum value)
 
 	open_filter(value, &fetched);
 	size = bf_payload_size(&fetched);
-	room = MemoryContextAllocExtended(cache->context, size + CACHE_LINE, MCXT_ALLOC_HUGE);
+	room = MemoryContextAllocExtended(cache->context, size + BF_BLOCK_BYTES, MCXT_ALLOC_HUGE);
 	entry->filter = fetched;
-	entry->filter.payload = (uint8 *) TYPEALIGN(CACHE_LINE, room);
+	entry->filter.payload = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, room);
 	copy_bytes((uint8 *) entry->filter.payload, fetched.payload, size);
 	entry->room = room;
 	entry->size = size;

@@ -23,9 +23,6 @@ static Bloomfilter *
 fold_to(const bf_filter *filter, uint64 m, float rate)
 {
 	bf_filter	result = {.params = filter->params};
-	uint8	   *payload;
-	Bloomfilter *value;
-	FilterWalk	walk;
 
 	result.params.m = m;
 	result.params.rate = rate;
@@ -36,12 +33,7 @@ fold_to(const bf_filter *filter, uint64 m, float rate)
 		result.payload = filter->payload;
 		return copy_value(&result);
 	}
-	value = make_value(&result, false, &payload);
-	start_walk(&walk, m, filter, NULL);
-	while (next_piece(&walk))
-		memcpy(payload + walk.at, walk.left, walk.size);
-	end_walk(&walk);
-	return value;
+	return make_resized_value(filter, &result.params);
 }
 
 /* Does a blocked filter, folded to m bits, keep a rate? */

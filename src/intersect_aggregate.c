@@ -13,7 +13,6 @@
 #include "core/bulk.h"
 #include "core/combine.h"
 #include "fmgr.h"
-#include "miscadmin.h"
 #include "setops.h"
 #include "utils/memutils.h"
 
@@ -43,20 +42,6 @@ begin_intersection(MemoryContext context)
 	return state;
 }
 
-/* ANDs a dense filter into a dense value of equal parameters. */
-static void
-intersect_in_place(const bf_filter *into, const bf_filter *filter)
-{
-	uint8	   *bits = (uint8 *) into->payload;
-	uint64		size = into->params.m / 8;
-
-	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
-	{
-		CHECK_FOR_INTERRUPTS();
-		bf_and(bits + at, filter->payload + at, Min(CHUNK_BYTES, size - at));
-	}
-}
-
 static void
 add_to_intersection(IntersectState *state, const bf_filter *filter)
 {
@@ -72,7 +57,7 @@ add_to_intersection(IntersectState *state, const bf_filter *filter)
 		if (!current.sparse && !filter->sparse &&
 			current.params.m == filter->params.m && current.params.rate == filter->params.rate)
 		{
-			intersect_in_place(&current, filter);
+			combine_bytes((uint8 *) current.payload, filter->payload, filter->params.m / 8, bf_and);
 			return;
 		}
 	}

@@ -9,19 +9,16 @@
 #include "measure.h"
 #include "value.h"
 
-FilterMeasures
-measure_at_size(const bf_filter *filter, uint64 m)
+static FilterMeasures
+measure_bits(const bf_filter *filter)
 {
 	FilterMeasures measures = {0};
 	bf_histogram *histogram = palloc0(sizeof(*histogram));
 	bool		blocked = filter->params.layout == BF_BLOCKED;
-	bf_params	params = filter->params;
-	bf_shape	shape;
+	bf_shape	shape = bf_shape_of(&filter->params);
 	FilterWalk	walk;
 
-	params.m = m;
-	shape = bf_shape_of(&params);
-	start_walk(&walk, m, filter, NULL);
+	start_walk(&walk, filter->params.m, filter, NULL);
 	while (next_piece(&walk))
 	{
 		if (blocked)
@@ -49,7 +46,7 @@ measure_filter(const bf_filter *filter)
 	FilterMeasures measures = {0};
 
 	if (!filter->sparse)
-		return measure_at_size(filter, filter->params.m);
+		return measure_bits(filter);
 	measures.cardinality = (double) filter->nhashes;
 	measures.rate = bf_current_rate_sparse(filter->nhashes);
 	return measures;

@@ -16,7 +16,4 @@ typedef struct FilterMeasures
 
 extern FilterMeasures measure_filter(const bf_filter *filter);
 
-/* The same of the filter's bits as of m bits, which must be dense. */
-extern FilterMeasures measure_at_size(const bf_filter *filter, uint64 m);
-
 #endif							/* BF_MEASURE_H */

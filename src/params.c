@@ -26,13 +26,12 @@ layout_from_name(const char *name)
 }
 
 void
-check_expected_items(int64 items)
+report_too_few_items(int64 items)
 {
-	if (items < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("expected number of elements must be at least 1"),
-				 errdetail("It is %lld.", (long long) items)));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("expected number of elements must be at least 1"),
+			 errdetail("It is %lld.", (long long) items)));
 }
 
 float

@@ -5,7 +5,7 @@
 #ifndef BF_PARAMS_H
 #define BF_PARAMS_H
 
-#include "postgres.h"
+#include "pg_compat.h"
 
 #include "core/format.h"
 
@@ -14,8 +14,15 @@
 /* "blocked" or "classic"; an error for anything else. */
 extern bf_layout layout_from_name(const char *name);
 
-/* An error unless it is positive. */
-extern void check_expected_items(int64 items);
+pg_noreturn extern void report_too_few_items(int64 items);
+
+/* An error unless it is positive; inline, as transition functions ask per row. */
+static inline void
+check_expected_items(int64 items)
+{
+	if (unlikely(items < 1))
+		report_too_few_items(items);
+}
 
 /*
  * A rate within bounds, in the precision in which filters store it; everything

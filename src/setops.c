@@ -64,7 +64,7 @@ merge_filters(const bf_filter *left, const bf_filter *right, bf_filter *result,
 /* The union or intersection of the two filters' bits at the result's size. */
 static Bloomfilter *
 combine_bits(const bf_filter *left, const bf_filter *right, const bf_filter *result,
-			 void (*combine) (uint8_t *, const uint8_t *, size_t))
+			 CombineBits combine)
 {
 	uint8	   *payload;
 	Bloomfilter *value = make_value(result, false, &payload);

@@ -100,14 +100,12 @@ make_empty_value(const bf_params *params)
 }
 
 Bloomfilter *
-make_dense_value(const bf_filter *filter, uint64 m, bf_filter *dense, uint8 **bits)
+make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **bits)
 {
-	bf_shape	shape;
+	bf_shape	shape = bf_shape_of(&filter->params);
 	Bloomfilter *value;
 
 	dense->params = filter->params;
-	dense->params.m = m;
-	shape = bf_shape_of(&dense->params);
 	dense->sparse = dense->sizing = false;
 	dense->nhashes = 0;
 	value = make_value(dense, filter->sparse, bits);
@@ -157,6 +155,16 @@ sort_hashes(uint64_t *hashes, uint64 count)
 		bf_store64((uint8 *) &hashes[i], hashes[i]);
 }
 
+void
+combine_bytes(uint8 *into, const uint8 *from, uint64 size, CombineBits combine)
+{
+	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		combine(into + at, from + at, Min(CHUNK_BYTES, size - at));
+	}
+}
+
 /*
  * How many of a dense filter's blocks make one when it is read as of m bits; 1
  * if none have to be joined.
@@ -168,17 +176,15 @@ blocks_joined(const bf_filter *filter, uint64 m)
 }
 
 /*
- * A sparse filter is expanded as a whole beforehand if that cannot be done by
- * pieces, or if a piece would hold so many hashes that a cancel request had to
- * wait for it; a dense one is folded beforehand if a single block would have
- * to be put together from that much.
+ * A sparse classic filter, which cannot be read by pieces, is expanded as a
+ * whole beforehand; a dense one is folded beforehand if a single block would
+ * have to be put together from so many that a cancel request had to wait.
  */
 static bool
 converts_at_once(const bf_filter *filter, uint64 m)
 {
 	if (filter->sparse)
-		return filter->params.layout == BF_CLASSIC ||
-			filter->nhashes > CHUNK_HASHES * (m / 8 / CHUNK_BYTES + 1);
+		return filter->params.layout == BF_CLASSIC;
 	return blocks_joined(filter, m) * BF_BLOCK_BYTES > PIECE_READS;
 }
 
@@ -221,7 +227,7 @@ start_side(FilterWalk *walk, int side, uint64 m, const bf_filter *filter)
 	if (converts_at_once(filter, m))
 	{
 		walk->room[side] = filter->sparse
-			? make_dense_value(filter, m, &walk->converted[side], &bits)
+			? make_dense_value(filter, &walk->converted[side], &bits)
 			: make_folded_value(filter, m, &walk->converted[side]);
 		filter = &walk->converted[side];
 	}
@@ -282,4 +288,19 @@ end_walk(FilterWalk *walk)
 		if (walk->room[side] != NULL)
 			pfree(walk->room[side]);
 	}
+}
+
+Bloomfilter *
+make_resized_value(const bf_filter *filter, const bf_params *params)
+{
+	bf_filter	resized = {.params = *params};
+	uint8	   *payload;
+	Bloomfilter *value = make_value(&resized, false, &payload);
+	FilterWalk	walk;
+
+	start_walk(&walk, params->m, filter, NULL);
+	while (next_piece(&walk))
+		memcpy(payload + walk.at, walk.left, walk.size);
+	end_walk(&walk);
+	return value;
 }

@@ -50,12 +50,11 @@ extern Bloomfilter *make_value(const bf_filter *filter, bool zero, uint8 **paylo
 extern Bloomfilter *copy_value(const bf_filter *filter);
 extern Bloomfilter *make_empty_value(const bf_params *params);
 
-/*
- * The dense form of a filter at its own size, as a value; or of a sparse one
- * at another.
- */
-extern Bloomfilter *make_dense_value(const bf_filter *filter, uint64 m, bf_filter *dense,
-									 uint8 **bits);
+/* The dense form of a filter at its own size, as a value. */
+extern Bloomfilter *make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **bits);
+
+/* The bits of a filter at the size in params, as a value with these. */
+extern Bloomfilter *make_resized_value(const bf_filter *filter, const bf_params *params);
 
 /* Sets the bits of all of a sparse filter's hashes in bits of that shape. */
 extern void expand_hashes(const bf_filter *filter, const bf_shape *shape, uint8 *bits);
@@ -63,6 +62,10 @@ extern void expand_hashes(const bf_filter *filter, const bf_shape *shape, uint8 
 /* memset to 0 and memcpy of any size, interruptible. */
 extern void zero_bytes(uint8 *bytes, uint64 size);
 extern void copy_bytes(uint8 *to, const uint8 *from, uint64 size);
+
+/* bf_or or bf_and, of any size and interruptible. */
+typedef void (*CombineBits) (uint8_t *, const uint8_t *, size_t);
+extern void combine_bytes(uint8 *into, const uint8 *from, uint64 size, CombineBits combine);
 
 /* Sorts hashes in place and stores them in the byte order of the format. */
 extern void sort_hashes(uint64_t *hashes, uint64 count);

@@ -67,7 +67,7 @@ bf_stream_read(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 	}
 	if (present == wanted)
 		return filter->payload + from;
-	else if (present > wanted)
+	if (present > wanted)
 		bf_fold(scratch, filter->payload + from * (present / wanted),
 				size / BF_BLOCK_BYTES, present / wanted);
 	else
