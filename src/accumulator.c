@@ -4,8 +4,6 @@
  */
 #include "pg_compat.h"
 
-#include <sys/mman.h>
-
 #include "accumulator.h"
 #include "aggregate.h"
 #include "common/pg_prng.h"
@@ -13,31 +11,9 @@
 #include "core/bulk.h"
 #include "core/sparse.h"
 #include "measure.h"
+#include "memory.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-
-#define HUGE_PAGE		(2 * 1024 * 1024)
-
-/*
- * Memory of any size.  Asks for huge pages where that pays: elements touch
- * their memory at random, and each would otherwise wait for an entry of the
- * page table too.
- */
-static void *
-allocate_huge(MemoryContext context, Size size)
-{
-	char	   *room = MemoryContextAllocExtended(context, size, MCXT_ALLOC_HUGE);
-
-#ifdef MADV_HUGEPAGE
-	if (size >= 4 * HUGE_PAGE)
-	{
-		char	   *first = (char *) TYPEALIGN(HUGE_PAGE, room);
-
-		(void) madvise(first, TYPEALIGN_DOWN(HUGE_PAGE, room + size - first), MADV_HUGEPAGE);
-	}
-#endif
-	return room;
-}
 
 /* Begins to hold hashes back if what they are added to takes so many bytes. */
 static void
@@ -54,7 +30,7 @@ allocate_slots(Accumulator *accumulator, int log2_slots)
 	bf_hashset *set = &accumulator->set;
 	Size		size = sizeof(uint64_t) << log2_slots;
 
-	set->slots = allocate_huge(accumulator->context, size);
+	set->slots = allocate_large(accumulator->context, size);
 	set->log2_slots = log2_slots;
 	set->count = 0;
 	set->has_zero = false;
@@ -67,7 +43,7 @@ static void
 allocate_bits(Accumulator *accumulator)
 {
 	Size		size = accumulator->params.m / 8;
-	char	   *room = allocate_huge(accumulator->context, size + BF_BLOCK_BYTES);
+	char	   *room = allocate_large(accumulator->context, size + BF_BLOCK_BYTES);
 
 	accumulator->shape = bf_shape_of(&accumulator->params);
 	accumulator->bits = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, room);

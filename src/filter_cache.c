@@ -10,7 +10,7 @@
 #include "errors.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "utils/memutils.h"
+#include "memory.h"
 #include "value.h"
 
 /*
@@ -22,52 +22,54 @@
 /* A value this small is fetched as a whole: two slices would take as long. */
 #define SMALL_VALUE		(4 * TOAST_MAX_CHUNK_SIZE)
 
-typedef struct CachedFilter
+/* A stored filter that a call site has met. */
+typedef struct StoredFilter
 {
-	struct varatt_external pointer; /* of the stored value */
+	struct varatt_external pointer; /* of the value */
 	uint64		last_used;		/* 0 if there is none here */
 	char	   *room;			/* the copy's memory, NULL if not kept */
 	Size		size;			/* of the copy */
-	bf_filter	filter;			/* the copy, decoded */
-} CachedFilter;
+	OpenedFilter opened;		/* the copy */
+} StoredFilter;
 
-struct FilterCache
+typedef struct StoredFilters
 {
-	MemoryContext context;
+	MemoryContext context;		/* of the copies */
 	uint64		clock;			/* counts what last_used holds */
 	Size		kept;			/* bytes in all copies */
-	CachedFilter filters[MAX_FILTERS];
-};
+	StoredFilter filters[MAX_FILTERS];
+} StoredFilters;
 
 FilterCache *
 make_filter_cache(MemoryContext context)
 {
 	FilterCache *cache = MemoryContextAllocZero(context, sizeof(*cache));
 
-	cache->context = context;
+	cache->stored = MemoryContextAllocZero(context, sizeof(*cache->stored));
+	cache->stored->context = context;
 	return cache;
 }
 
 static void
-drop_copy(FilterCache *cache, CachedFilter *entry)
+drop_copy(StoredFilters *stored, StoredFilter *entry)
 {
 	if (entry->room == NULL)
 		return;
-	cache->kept -= entry->size;
+	stored->kept -= entry->size;
 	pfree(entry->room);
 	entry->room = NULL;
 }
 
 /* The entry of a stored value; *known tells whether it was met before. */
-static CachedFilter *
-find_entry(FilterCache *cache, const struct varatt_external *pointer, bool *known)
+static StoredFilter *
+find_entry(StoredFilters *stored, const struct varatt_external *pointer, bool *known)
 {
-	CachedFilter *oldest = &cache->filters[0];
+	StoredFilter *oldest = &stored->filters[0];
 
 	*known = true;
 	for (int i = 0; i < MAX_FILTERS; i++)
 	{
-		CachedFilter *entry = &cache->filters[i];
+		StoredFilter *entry = &stored->filters[i];
 
 		if (entry->last_used != 0 &&
 			entry->pointer.va_valueid == pointer->va_valueid &&
@@ -77,20 +79,20 @@ find_entry(FilterCache *cache, const struct varatt_external *pointer, bool *know
 			oldest = entry;
 	}
 	*known = false;
-	drop_copy(cache, oldest);
+	drop_copy(stored, oldest);
 	oldest->pointer = *pointer;
 	return oldest;
 }
 
 /* The copy that was used longest ago, and before a moment; or NULL. */
-static CachedFilter *
-oldest_copy(FilterCache *cache, uint64 before)
+static StoredFilter *
+oldest_copy(StoredFilters *stored, uint64 before)
 {
-	CachedFilter *oldest = NULL;
+	StoredFilter *oldest = NULL;
 
 	for (int i = 0; i < MAX_FILTERS; i++)
 	{
-		CachedFilter *entry = &cache->filters[i];
+		StoredFilter *entry = &stored->filters[i];
 
 		if (entry->room != NULL && entry->last_used < before &&
 			(oldest == NULL || entry->last_used < oldest->last_used))
@@ -106,17 +108,25 @@ oldest_copy(FilterCache *cache, uint64 before)
  * one as a whole.
  */
 static bool
-make_room(FilterCache *cache, const CachedFilter *entry, Size size)
+make_room(StoredFilters *stored, const StoredFilter *entry, Size size)
 {
-	while (cache->kept > 0 && cache->kept + size > (Size) work_mem * 1024)
+	while (stored->kept > 0 && stored->kept + size > (Size) work_mem * 1024)
 	{
-		CachedFilter *oldest = oldest_copy(cache, entry->last_used);
+		StoredFilter *oldest = oldest_copy(stored, entry->last_used);
 
 		if (oldest == NULL)
 			return false;
-		drop_copy(cache, oldest);
+		drop_copy(stored, oldest);
 	}
 	return true;
+}
+
+static void
+set_opened(OpenedFilter *opened, const bf_filter *filter)
+{
+	opened->filter = *filter;
+	opened->shape = bf_shape_of(&filter->params);
+	opened->bits = filter->sparse ? NULL : filter->payload;
 }
 
 /*
@@ -125,21 +135,23 @@ make_room(FilterCache *cache, const CachedFilter *entry, Size size)
  * PL/pgSQL block catches.
  */
 static void
-keep_copy(FilterCache *cache, CachedFilter *entry, Datum value)
+keep_copy(StoredFilters *stored, StoredFilter *entry, Datum value)
 {
 	bf_filter	fetched;
 	Size		size;
 	char	   *room;
+	uint8	   *payload;
 
 	open_filter(value, &fetched);
 	size = bf_payload_size(&fetched);
-	room = MemoryContextAllocExtended(cache->context, size + BF_BLOCK_BYTES, MCXT_ALLOC_HUGE);
-	entry->filter = fetched;
-	entry->filter.payload = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, room);
-	copy_bytes((uint8 *) entry->filter.payload, fetched.payload, size);
+	room = allocate_large(stored->context, size + BF_BLOCK_BYTES);
+	payload = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, room);
+	copy_bytes(payload, fetched.payload, size);
+	set_opened(&entry->opened, &fetched);
+	move_opened(&entry->opened, payload);
 	entry->room = room;
 	entry->size = size;
-	cache->kept += size;
+	stored->kept += size;
 }
 
 /* The bytes [from, from + size) of a stored value. */
@@ -176,31 +188,61 @@ is_compressed(const struct varatt_external *pointer)
 	return VARATT_EXTERNAL_GET_EXTSIZE(*pointer) < (uint32) (pointer->va_rawsize - VARHDRSZ);
 }
 
-void
-open_cached_filter(FilterCache *cache, Datum value, bf_filter *filter)
+/* A stored value: a copy of it where it is kept, else what a probe needs. */
+static const OpenedFilter *
+open_stored(FilterCache *cache, Datum value)
 {
-	struct varlena *attribute = (struct varlena *) DatumGetPointer(value);
 	struct varatt_external pointer;
-	CachedFilter *entry;
+	StoredFilters *stored = cache->stored;
+	StoredFilter *entry;
 	bool		known;
+	bf_filter	filter;
 
-	if (!VARATT_IS_EXTERNAL_ONDISK(attribute))
-	{
-		open_filter(value, filter);
-		return;
-	}
-	VARATT_EXTERNAL_GET_POINTER(pointer, attribute);
-	entry = find_entry(cache, &pointer, &known);
-	if (known && entry->room == NULL && make_room(cache, entry, VARATT_EXTERNAL_GET_EXTSIZE(pointer)))
-		keep_copy(cache, entry, value);
-	entry->last_used = ++cache->clock;
+	VARATT_EXTERNAL_GET_POINTER(pointer, DatumGetPointer(value));
+	entry = find_entry(stored, &pointer, &known);
+	if (known && entry->room == NULL && make_room(stored, entry, VARATT_EXTERNAL_GET_EXTSIZE(pointer)))
+		keep_copy(stored, entry, value);
+	entry->last_used = ++stored->clock;
 	if (entry->room != NULL)
-		*filter = entry->filter;
-	else if (is_compressed(&pointer) ||
-			 VARATT_EXTERNAL_GET_EXTSIZE(pointer) <= SMALL_VALUE)
-		open_filter(value, filter);
+	{
+		memcpy(cache->identity, DatumGetPointer(value), TOAST_POINTER_SIZE);
+		cache->last_is = LAST_STORED;
+		return &entry->opened;
+	}
+	if (is_compressed(&pointer) || VARATT_EXTERNAL_GET_EXTSIZE(pointer) <= SMALL_VALUE)
+		open_filter(value, &filter);
 	else
-		read_header(value, VARATT_EXTERNAL_GET_EXTSIZE(pointer), filter);
+		read_header(value, VARATT_EXTERNAL_GET_EXTSIZE(pointer), &filter);
+	set_opened(&cache->opened, &filter);
+	return &cache->opened;
+}
+
+static const OpenedFilter *
+open_in_memory(FilterCache *cache, Datum value)
+{
+	bf_filter	filter;
+
+	open_filter(value, &filter);
+	set_opened(&cache->opened, &filter);
+	if (VARATT_IS_4B_U(DatumGetPointer(value)))
+	{
+		memcpy(cache->identity, DatumGetPointer(value), IDENTITY_SIZE);
+		cache->last_is = LAST_IN_MEMORY;
+	}
+	return &cache->opened;
+}
+
+/*
+ * An error that a PL/pgSQL block catches leaves the cache as it is then, so it
+ * says first that it knows no filter, and that it does last.
+ */
+const OpenedFilter *
+open_other_filter(FilterCache *cache, Datum value)
+{
+	cache->last_is = LAST_UNKNOWN;
+	cache->last = VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value))
+		? open_stored(cache, value) : open_in_memory(cache, value);
+	return cache->last;
 }
 
 /*
@@ -225,17 +267,26 @@ probe_stored_hashes(Datum value, const bf_filter *filter, uint64 hash)
 	return bf_contains(&whole, hash);
 }
 
-bool
-probe_stored(Datum value, const bf_filter *filter, uint64 hash)
+/* Is a hash in a stored filter of which only the header has been read? */
+static bool
+probe_stored(Datum value, const OpenedFilter *opened, uint64 hash)
 {
-	bf_shape	shape = bf_shape_of(&filter->params);
+	const bf_filter *filter = &opened->filter;
 	bf_filter	whole;
 
 	if (filter->sparse)
 		return filter->nhashes > 0 && probe_stored_hashes(value, filter, hash);
 	if (filter->params.layout == BF_BLOCKED)
-		return bf_block_contains(read_slice(value, BF_HEADER_SIZE + bf_block_offset(&shape, hash),
-											BF_BLOCK_BYTES), &shape, hash);
+		return bf_block_contains(read_slice(value,
+											BF_HEADER_SIZE + bf_block_offset(&opened->shape, hash),
+											BF_BLOCK_BYTES), &opened->shape, hash);
 	open_filter(value, &whole);
 	return bf_contains(&whole, hash);
+}
+
+bool
+probe_slowly(Datum value, const OpenedFilter *opened, uint64 hash)
+{
+	return opened->filter.payload != NULL ? bf_contains(&opened->filter, hash)
+		: probe_stored(value, opened, hash);
 }

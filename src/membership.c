@@ -4,7 +4,6 @@
  */
 #include "pg_compat.h"
 
-#include "core/probe.h"
 #include "element.h"
 #include "errors.h"
 #include "filter_cache.h"
@@ -19,8 +18,8 @@ typedef struct ProbeSite
 {
 	ElementType element;
 	FilterCache *filters;
-	bool		constant;		/* the element has one hash in every call */
-	bool		hashed;			/* hash and seed below are set */
+	bool		literal;		/* the element has one hash in every call */
+	bool		hashed;			/* it is known for a seed */
 	uint64		seed;
 	uint64		hash;
 } ProbeSite;
@@ -55,7 +54,7 @@ make_probe_site(FunctionCallInfo fcinfo, int argument)
 	ProbeSite  *site;
 
 	resolve_element_type(fcinfo, argument, &resolved.element);
-	resolved.constant = is_literal(function, argument) && resolved.element.is_stable;
+	resolved.literal = is_literal(function, argument) && resolved.element.is_stable;
 	resolved.filters = make_filter_cache(function->fn_mcxt);
 	site = MemoryContextAlloc(function->fn_mcxt, sizeof(*site));
 	*site = resolved;
@@ -63,34 +62,41 @@ make_probe_site(FunctionCallInfo fcinfo, int argument)
 	return site;
 }
 
-static uint64
-hash_element(ProbeSite *site, Datum value, uint64 seed)
+static pg_noinline uint64
+hash_literal(ProbeSite *site, Datum value, uint64 seed)
 {
-	if (site->hashed && site->seed == seed)
-		return site->hash;
-	site->hash = site->element.hash(value, seed);
-	site->seed = seed;
-	site->hashed = site->constant;
+	if (!site->hashed || site->seed != seed)
+	{
+		site->hash = site->element.hash(value, seed);
+		site->seed = seed;
+		site->hashed = true;
+	}
 	return site->hash;
 }
 
-static bool
+static pg_attribute_always_inline bool
 probe(FunctionCallInfo fcinfo, int filter_argument, int argument)
 {
 	ProbeSite  *site = fcinfo->flinfo->fn_extra;
 	Datum		value = PG_GETARG_DATUM(filter_argument);
-	bf_filter	filter;
+	const OpenedFilter *opened;
+	const bf_params *params;
+	Datum		element = PG_GETARG_DATUM(argument);
 	uint64		hash;
 
-	if (site == NULL)
+	if (unlikely(site == NULL))
 		site = make_probe_site(fcinfo, argument);
-	open_cached_filter(site->filters, value, &filter);
-	if (filter.params.element_class == BF_CLASS_NONE)
+	opened = open_cached_filter(site->filters, value);
+	params = &opened->filter.params;
+	if (unlikely(params->element_class != site->element.element_class))
+	{
+		if (params->element_class != BF_CLASS_NONE)
+			report_class_mismatch(params->element_class, site->element.element_class);
 		return false;
-	if (filter.params.element_class != site->element.element_class)
-		report_class_mismatch(filter.params.element_class, site->element.element_class);
-	hash = hash_element(site, PG_GETARG_DATUM(argument), filter.params.seed);
-	return filter.payload != NULL ? bf_contains(&filter, hash) : probe_stored(value, &filter, hash);
+	}
+	hash = (site->literal ? hash_literal(site, element, params->seed)
+			: site->element.hash(element, params->seed));
+	return probe_opened(value, opened, hash);
 }
 
 Datum

@@ -128,26 +128,6 @@ expand_hashes(const bf_filter *filter, const bf_shape *shape, uint8 *bits)
 }
 
 void
-zero_bytes(uint8 *bytes, uint64 size)
-{
-	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
-	{
-		CHECK_FOR_INTERRUPTS();
-		memset(bytes + at, 0, Min(CHUNK_BYTES, size - at));
-	}
-}
-
-void
-copy_bytes(uint8 *to, const uint8 *from, uint64 size)
-{
-	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
-	{
-		CHECK_FOR_INTERRUPTS();
-		memcpy(to + at, from + at, Min(CHUNK_BYTES, size - at));
-	}
-}
-
-void
 sort_hashes(uint64_t *hashes, uint64 count)
 {
 	qsort_hashes(hashes, count);

@@ -9,12 +9,11 @@
 
 #include "core/format.h"
 #include "core/stream.h"
+#include "memory.h"
 
 /* A value of type bloomfilter: a varlena header, then the encoding of format.h. */
 typedef struct varlena Bloomfilter;
 
-/* Loops over a filter look for a cancel request once in so many bytes. */
-#define CHUNK_BYTES		(64 * 1024)
 #define CHUNK_HASHES	(CHUNK_BYTES / 8)
 
 /* The most that is read of a filter for one piece of its folded bits. */
@@ -58,10 +57,6 @@ extern Bloomfilter *make_resized_value(const bf_filter *filter, const bf_params 
 
 /* Sets the bits of all of a sparse filter's hashes in bits of that shape. */
 extern void expand_hashes(const bf_filter *filter, const bf_shape *shape, uint8 *bits);
-
-/* memset to 0 and memcpy of any size, interruptible. */
-extern void zero_bytes(uint8 *bytes, uint64 size);
-extern void copy_bytes(uint8 *to, const uint8 *from, uint64 size);
 
 /* bf_or or bf_and, of any size and interruptible. */
 typedef void (*CombineBits) (uint8_t *, const uint8_t *, size_t);
