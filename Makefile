@@ -6,7 +6,7 @@ DATA = sql/bloomtype--1.0.0.sql
 CORE = bulk combine estimate format hashset hex sizing sparse stream
 GLUE = accumulator aggregate build build_aggregate element errors estimator \
 	filter_cache fold insight intersect_aggregate io measure membership memory \
-	module params setops union_aggregate value
+	module params planned_filter setops union_aggregate value
 OBJS = $(CORE:%=src/core/%.o) $(GLUE:%=src/%.o)
 
 REGRESS = $(sort $(patsubst $(srcdir)/test/sql/%.sql,%,$(wildcard $(srcdir)/test/sql/*.sql)))

@@ -14,6 +14,9 @@ extern MemoryContext require_aggregate(FunctionCallInfo fcinfo);
 
 pg_noreturn extern void report_foreign_state(void);
 
+/* bloom_agg's final function, by which the aggregate can be told. */
+extern PGDLLEXPORT Datum bloomfilter_agg_final(PG_FUNCTION_ARGS);
+
 /*
  * A state argument, NULL if it is; an error unless it begins with the magic
  * number.  Only functions that take type internal may call it, to which SQL

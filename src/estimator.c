@@ -7,7 +7,8 @@
  * element's type.  This one knows the column: for a constant filter it probes
  * the most common values, and expects of the others as many in the filter as
  * the filter's cardinality leaves room for, plus its false positives, unless
- * the histogram knows better.
+ * the histogram knows better.  Of a filter that a subquery builds it knows how
+ * many elements it will have.
  */
 #include "pg_compat.h"
 
@@ -21,6 +22,7 @@
 #include "measure.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "planned_filter.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 #include "value.h"
@@ -28,8 +30,12 @@
 PG_FUNCTION_INFO_V1(bloomfilter_contains_sel);
 PG_FUNCTION_INFO_V1(bloomfilter_contains_joinsel);
 
-/* Where nothing is known about the filter, or about the column. */
-#define DEFAULT_SELECTIVITY 0.01
+/*
+ * Where nothing is known about the filter, or about the column.  A query may
+ * have several filters on one scan, and these multiply: with 0.01 for each the
+ * planner takes nested loops for the few rows it then expects.
+ */
+#define DEFAULT_SELECTIVITY 0.1
 
 /*
  * Is that our type?  Whoever can create operators can give them this
@@ -51,11 +57,11 @@ is_bloomfilter_type(Oid type)
 }
 
 /*
- * The constant filter, which may be null, and the other side of an operator's
- * arguments; false if there is no such filter.
+ * The filter, simplified, and the other side of an operator's arguments; false
+ * if none of them is a filter.
  */
 static bool
-split_arguments(PlannerInfo *root, List *args, Const **filter, Node **element)
+split_arguments(PlannerInfo *root, List *args, Node **filter, Node **element)
 {
 	if (list_length(args) != 2)
 		return false;
@@ -65,10 +71,7 @@ split_arguments(PlannerInfo *root, List *args, Const **filter, Node **element)
 
 		if (!is_bloomfilter_type(exprType(candidate)))
 			continue;
-		candidate = estimate_expression_value(root, candidate);
-		if (!IsA(candidate, Const))
-			return false;
-		*filter = (Const *) candidate;
+		*filter = estimate_expression_value(root, candidate);
 		*element = list_nth(args, 1 - side);
 		return true;
 	}
@@ -159,30 +162,55 @@ estimate_share(VariableStatData *variable, const bf_filter *filter,
 									 distinct, measures.rate, &bounds);
 }
 
+/* The same for a filter of which the plan that builds it is known. */
 static double
-contains_selectivity(PlannerInfo *root, Oid operator, List *args, int varRelid)
+estimate_planned_share(VariableStatData *variable, const PlannedFilter *planned)
 {
-	Const	   *constant;
-	Node	   *node;
+	const ProbedValues none = {0};
+	bool		is_default;
+	double		distinct = get_variable_numdistinct(variable, &is_default);
+
+	if (is_default || distinct < 1)
+		return DEFAULT_SELECTIVITY;
+	return (1 - null_fraction(variable)) *
+		share_of_uncommon(planned->elements, distinct, planned->rate, &none);
+}
+
+static double
+constant_selectivity(VariableStatData *variable, Node *node, Oid operator, const Const *constant)
+{
 	bf_filter	filter;
 	ElementType element;
-	VariableStatData variable;
-	double		selectivity = DEFAULT_SELECTIVITY;
 
-	if (!split_arguments(root, args, &constant, &node))
-		return selectivity;
 	if (constant->constisnull)
 		return 0;
 	open_filter(constant->constvalue, &filter);
 	if (filter.params.element_class == BF_CLASS_NONE)
 		return 0;
+	if (variable->rel == NULL ||
+		!find_element_type(variable->vartype, exprCollation(node), &element) ||
+		element.element_class != filter.params.element_class ||
+		!statistic_proc_security_check(variable, get_opcode(operator)))
+		return DEFAULT_SELECTIVITY;
+	return estimate_share(variable, &filter, &element);
+}
 
+static double
+contains_selectivity(PlannerInfo *root, Oid operator, List *args, int varRelid)
+{
+	Node	   *filter;
+	Node	   *node;
+	PlannedFilter planned;
+	VariableStatData variable;
+	double		selectivity = DEFAULT_SELECTIVITY;
+
+	if (!split_arguments(root, args, &filter, &node))
+		return selectivity;
 	examine_variable(root, node, varRelid, &variable);
-	if (variable.rel != NULL &&
-		find_element_type(variable.vartype, exprCollation(node), &element) &&
-		element.element_class == filter.params.element_class &&
-		statistic_proc_security_check(&variable, get_opcode(operator)))
-		selectivity = estimate_share(&variable, &filter, &element);
+	if (IsA(filter, Const))
+		selectivity = constant_selectivity(&variable, node, operator, (Const *) filter);
+	else if (variable.rel != NULL && find_planned_filter(root, filter, &planned))
+		selectivity = estimate_planned_share(&variable, &planned);
 	ReleaseVariableStats(variable);
 	CLAMP_PROBABILITY(selectivity);
 	return selectivity;

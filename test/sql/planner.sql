@@ -47,9 +47,25 @@ SELECT filter_of('SELECT bloom_agg(x) FROM generate_series(19001, 400000) x') AS
 SELECT off_by('SELECT * FROM uniform WHERE x <@ ' || :'foreign_values') <= 2 AS foreign_values;
 SELECT rows_expected('SELECT * FROM uniform WHERE x <@ NULL::bloomfilter') AS null_filter;
 
--- a filter that the planner cannot know: one row in a hundred
-SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM skewed)');
-SELECT rows_expected('SELECT * FROM uniform u JOIN (SELECT bloom_agg(x) AS f FROM skewed) AS s ON s.f @> u.x');
+-- a filter that a subquery will build: the values that are expected to go into it
+SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000)') <= 2 AS subquery,
+	off_by('SELECT * FROM uniform WHERE (SELECT bloom_agg(x, 1000) FROM uniform WHERE x <= 1000) @> x') <= 2 AS commuted,
+	off_by('SELECT * FROM uniform WHERE (SELECT bloom_agg(x, 1000, 0.5) FROM uniform WHERE x <= 1000) @> x') <= 2 AS rate,
+	off_by('SELECT * FROM uniform u WHERE EXISTS (SELECT FROM (SELECT x FROM uniform v WHERE v.x <@
+		(SELECT bloom_agg(x) FROM uniform WHERE x <= 2000) OFFSET 0) v WHERE v.x = u.x)') <= 2 AS nested,
+	off_by('WITH c AS MATERIALIZED (SELECT x FROM uniform WHERE x <= 2000)
+		SELECT * FROM uniform WHERE (SELECT bloom_agg(x) FROM c) @> x') <= 2 AS cte,
+	off_by('SELECT * FROM uniform WHERE name <@ (SELECT bloom_agg(name) FROM uniform WHERE x > 100)') <= 2 AS most;
+
+-- one of which nothing is known when it is planned: one row in ten
+CREATE TABLE stored AS SELECT bloom_agg(x) AS f FROM uniform;
+SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT f FROM stored)') AS stored,
+	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_union_agg(f) FROM stored)') AS "union",
+	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FILTER (WHERE x = 7) FROM uniform)') AS filtered,
+	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform GROUP BY x > 0)') AS grouped,
+	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) | bloom_agg(x) FROM uniform)') AS "computed";
+SELECT rows_expected('SELECT * FROM uniform u JOIN stored AS s ON s.f @> u.x') /
+	rows_expected('SELECT * FROM uniform u CROSS JOIN stored') AS "join";
 -- a probe that will be an error is one when it runs, not when it is planned
 EXPLAIN (COSTS OFF) SELECT * FROM uniform WHERE name <@ bloom_add(bloom_create(8), 1);
 SELECT * FROM uniform WHERE name <@ bloom_add(bloom_create(8), 1);
@@ -62,6 +78,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 EXPLAIN (COSTS OFF) SELECT bloom_agg(x) FROM uniform;
+SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000)') <= 2 AS parallel_subquery;
 SELECT bloom_agg(x) = (SELECT own FROM serial) AS own, bloom_agg(x, 20000) = (SELECT sized FROM serial) AS sized,
 	bloom_agg(x, 20000, 0.001) = (SELECT strict FROM serial) AS strict
 FROM uniform;

@@ -1,0 +1,147 @@
+/*
+ * planned_filter.c
+ *		What the planner knows of a filter that the query is going to build.
+ *
+ * An uncorrelated subquery is planned before the query around it, which sees
+ * its result as a parameter: SS_process_sublinks() in PostgreSQL's subselect.c.
+ * The plan of one that aggregates tells how many elements go into the filter.
+ */
+#include "pg_compat.h"
+
+#include "access/htup_details.h"
+#include "aggregate.h"
+#include "catalog/pg_aggregate.h"
+#include "fmgr.h"
+#include "nodes/plannodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "params.h"
+#include "planned_filter.h"
+#include "utils/selfuncs.h"
+#include "utils/syscache.h"
+
+/* The InitPlan that sets a parameter, or NULL. */
+static SubPlan *
+find_init_plan(PlannerInfo *root, int parameter)
+{
+	for (; root != NULL; root = root->parent_root)
+	{
+		ListCell   *cell;
+
+		foreach(cell, root->init_plans)
+		{
+			SubPlan    *subplan = lfirst_node(SubPlan, cell);
+
+			if (subplan->subLinkType == EXPR_SUBLINK && list_member_int(subplan->setParam, parameter))
+				return subplan;
+		}
+	}
+	return NULL;
+}
+
+/* How many of a parallel plan's workers' rows make all rows: see get_parallel_divisor(). */
+static double
+parallel_divisor(const Gather *gather)
+{
+	double		leader = parallel_leader_participation ? 1 - 0.3 * gather->num_workers : 0;
+
+	return gather->num_workers + Max(leader, 0);
+}
+
+/*
+ * The node of a plan for an aggregate without GROUP BY that the rows go into,
+ * and how many times as many rows as the plan beneath it says; or NULL.
+ */
+static Agg *
+find_aggregation(Plan *plan, double *times)
+{
+	*times = 1;
+	if (plan == NULL || !IsA(plan, Agg))
+		return NULL;
+	if (DO_AGGSPLIT_COMBINE(((Agg *) plan)->aggsplit))
+	{
+		Plan	   *gather = outerPlan(plan);
+
+		if (gather == NULL || !IsA(gather, Gather))
+			return NULL;
+		*times = parallel_divisor((Gather *) gather);
+		plan = outerPlan(gather);
+		if (plan == NULL || !IsA(plan, Agg) || DO_AGGSPLIT_COMBINE(((Agg *) plan)->aggsplit))
+			return NULL;
+	}
+	return ((Agg *) plan)->numCols == 0 && outerPlan(plan) != NULL ? (Agg *) plan : NULL;
+}
+
+/* Is that bloom_agg, whatever it is called and wherever it stands? */
+static bool
+builds_filter(const Aggref *aggref)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
+	Oid			final;
+	FmgrInfo	info;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	final = ((Form_pg_aggregate) GETSTRUCT(tuple))->aggfinalfn;
+	ReleaseSysCache(tuple);
+	if (!OidIsValid(final))
+		return false;
+	fmgr_info(final, &info);
+	return info.fn_addr == bloomfilter_agg_final;
+}
+
+/* The rate asked for, which is the third argument; the default if that is not known. */
+static double
+requested_rate(const Aggref *aggref)
+{
+	Node	   *argument;
+
+	if (list_length(aggref->args) < 3)
+		return DEFAULT_RATE;
+	argument = (Node *) lthird_node(TargetEntry, aggref->args)->expr;
+	return IsA(argument, Const) && !((Const *) argument)->constisnull
+		? DatumGetFloat8(((Const *) argument)->constvalue) : DEFAULT_RATE;
+}
+
+/*
+ * How many distinct values an expression has in so many rows: at most as many
+ * as rows, which is what to expect where nothing is known of it.
+ */
+static double
+distinct_elements(PlannerInfo *root, Node *element, double rows)
+{
+	VariableStatData variable;
+	bool		is_default;
+
+	examine_variable(root, element, 0, &variable);
+	get_variable_numdistinct(&variable, &is_default);
+	ReleaseVariableStats(variable);
+	return is_default ? rows : estimate_num_groups(root, list_make1(element), rows, NULL, NULL);
+}
+
+bool
+find_planned_filter(PlannerInfo *root, Node *operand, PlannedFilter *filter)
+{
+	const Param *parameter = (const Param *) operand;
+	const SubPlan *subplan;
+	const Aggref *aggref;
+	Agg		   *aggregation;
+	double		times;
+
+	if (!IsA(operand, Param) || parameter->paramkind != PARAM_EXEC)
+		return false;
+	subplan = find_init_plan(root, parameter->paramid);
+	if (subplan == NULL)
+		return false;
+	aggregation = find_aggregation(list_nth(root->glob->subplans, subplan->plan_id - 1), &times);
+	if (aggregation == NULL || list_length(aggregation->plan.targetlist) != 1)
+		return false;
+	aggref = (const Aggref *) linitial_node(TargetEntry, aggregation->plan.targetlist)->expr;
+	if (!IsA(aggref, Aggref) || aggref->aggfilter != NULL || !builds_filter(aggref))
+		return false;
+	filter->elements = distinct_elements(list_nth(root->glob->subroots, subplan->plan_id - 1),
+										 (Node *) linitial_node(TargetEntry, aggref->args)->expr,
+										 outerPlan(aggregation)->plan_rows * times);
+	filter->rate = requested_rate(aggref);
+	return true;
+}
