@@ -1,0 +1,660 @@
+#!/usr/bin/python3
+"""The attacks of doc/security.md, carried out as somebody would who has read doc/format.md, and the
+means against them. What the attacker computes comes from test/golden/reference.py and from the
+specification of XXH64, what must come of it from theory, and the server is asked whether it is so.
+
+    prove test/t/security.t        PGDATABASE names a database with the extension bloomtype
+
+Needs python3-xxhash, psql, pgcrypto and a superuser. Everything is rolled back. All that is random
+comes from fixed seeds; bounds on it are 4 standard deviations.
+"""
+
+import functools
+import hashlib
+import hmac
+import math
+import os
+import random
+import re
+import statistics
+import struct
+import subprocess
+import sys
+import uuid
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(HERE, "..", "golden"))
+import reference as ref  # noqa: E402
+
+U64 = ref.U64
+SEED = 0x5EC0DE  # known to the attacker, as he can read the filter
+RATE = 0.01
+KEY = hashlib.sha256(b"not known to the attacker").digest()
+SIGMAS = 4
+
+
+# ---------------------------------------------------------------------------------------------------
+# TAP
+# ---------------------------------------------------------------------------------------------------
+
+count = failed = 0
+
+
+def ok(condition, name, *diagnostics):
+    global count, failed
+    count += 1
+    failed += not condition
+    print(f"{'ok' if condition else 'not ok'} {count} - {name.replace('#', '')}", flush=True)
+    if not condition:
+        for line in diagnostics:
+            print(f"#   {str(line)[:1000]}")
+
+
+def same(got, expected, name):
+    ok(got == expected, name, f"got      {got}", f"expected {expected}")
+
+
+def between(low, got, high, name):
+    ok(low <= got <= high, f"{name}: {got:.6g}", f"expected {low!r} .. {high!r}, got {got!r}")
+
+
+def near(got, mean, sigma, name):
+    between(mean - SIGMAS * sigma, got, mean + SIGMAS * sigma, f"{name}, expected {mean:.6g} +- {sigma:.2g}")
+
+
+def near_binomial(hits, tries, rate, name):
+    near(hits, tries * rate, math.sqrt(tries * rate * (1 - rate)), name)
+
+
+# ---------------------------------------------------------------------------------------------------
+# The server
+# ---------------------------------------------------------------------------------------------------
+
+SETUP = """
+SET client_min_messages = warning;
+SET bytea_output = hex;
+SET extra_float_digits = 3;
+BEGIN;
+CREATE SCHEMA bloomtype_security;
+SELECT set_config('search_path', 'bloomtype_security, ' || extnamespace::regnamespace, true)
+FROM pg_extension WHERE extname = 'bloomtype' \\g /dev/null
+CREATE EXTENSION IF NOT EXISTS pgcrypto;
+"""
+
+
+def psql(script):
+    """What a script prints, which is then rolled back."""
+    run = subprocess.run(
+        ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1"],
+        input=SETUP + script,
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PGCLIENTENCODING": "UTF8"},
+    )
+    if run.returncode != 0:
+        sys.exit(f"psql: {run.stderr.strip()[:2000]}")
+    return run.stdout.split("\n")[:-1]
+
+
+def ask(*expressions, setup=""):
+    """The values of these SQL expressions."""
+    answers = psql(setup + "".join(f"SELECT {expression};\n" for expression in expressions))
+    if len(answers) != len(expressions):
+        sys.exit(f"{len(expressions)} questions, {len(answers)} answers")
+    return answers
+
+
+def quote(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
+def rows(sql_type, values):
+    """A table v with these values as column x."""
+    texts = ("\\\\x" + value.hex() if isinstance(value, bytes) else str(value) for value in values)
+    return "unnest(" + quote("{" + ",".join(texts) + "}") + f"::{sql_type}[]) AS v (x)"
+
+
+def value(f):
+    return quote("\\x" + f.encode().hex()) + "::bloomfilter"
+
+
+def create(f):
+    """SQL for an empty filter with the parameters of that one, by its bytes."""
+    return value(ref.Filter(f.layout, f.k, f.p, f.seed, f.m))
+
+
+def decoded(answer):
+    return ref.decode(bytes.fromhex(answer[2:]))
+
+
+def keyed(text):
+    """The recipe's element."""
+    return ref.element("bytea", hmac.new(KEY, text.encode(), hashlib.sha256).digest())
+
+
+SQL_KEYED = f"hmac(convert_to(x, 'UTF8'), {quote(chr(92) + 'x' + KEY.hex())}, 'sha256')"
+
+
+# ---------------------------------------------------------------------------------------------------
+# XXH64, from its specification
+# ---------------------------------------------------------------------------------------------------
+
+P1, P2, P3, P4, P5 = (
+    0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5,
+)  # fmt: skip
+
+
+def inverse(odd):
+    return pow(odd, -1, 1 << 64)
+
+
+inverse_P2 = inverse(P2)
+
+
+def rotate(x, left):
+    return (x << left | x >> (64 - left)) & U64
+
+
+def step(word):
+    """What becomes of 8 bytes of input before they meet the rest: the seed has no part in it."""
+    return rotate(word * P2 & U64, 31) * P1 & U64
+
+
+def unstep(word):
+    return rotate(word * inverse(P1) & U64, 33) * inverse(P2) & U64
+
+
+def unshift(x, right):
+    """Inverse of x ^= x >> right."""
+    shifted = x
+    for _ in range(64 // right):
+        shifted = x ^ shifted >> right
+    return shifted
+
+
+def element_of(h, seed):
+    """The 8 bytes that have this hash."""
+    h = unshift(h, 32) * inverse(P3) & U64
+    h = unshift(h, 29) * inverse(P2) & U64
+    h = rotate((unshift(h, 33) - P4) * inverse(P1) & U64, 37)
+    return struct.pack("<Q", unstep(h ^ (seed + P5 + 8) & U64))
+
+
+def number_of(h, seed):
+    return struct.unpack("<q", element_of(h, seed))[0]
+
+
+def partner(data):
+    """Other 16 bytes with the same hash, under every seed. The first word flips a bit that rotation
+    and multiplication by an odd number carry to the top, where the second word flips it back."""
+    first, second = struct.unpack("<QQ", data)
+    return struct.pack("<QQ", unstep(step(first) ^ 1 << 36), unstep(step(second) ^ 1 << 63))
+
+
+def relative(data, a):
+    """Other 64 bytes with the same hash, under all but a share a / 2^33 of the seeds: a is added to
+    one of the four sums, unless it carries beyond bit 32, and taken off again 32 bytes later."""
+    words = list(struct.unpack("<8Q", data))
+    words[0] = (words[0] + a * inverse_P2) & U64
+    words[4] = (words[4] - (a << 31) * P1 * inverse_P2) & U64
+    return struct.pack("<8Q", *words)
+
+
+def is_printable(data):
+    return all(0x20 <= byte < 0x7F for byte in data)
+
+
+def text_pair(source):
+    """Two texts of 64 printable characters that are relatives."""
+    base = bytes(source.choices(range(0x20, 0x7F), k=64))
+    for a in range(1, 1 << 22):
+        if is_printable(struct.pack("<Q", (struct.unpack_from("<Q", base)[0] + a * inverse_P2) & U64)):
+            other = relative(base, a)
+            if is_printable(other):
+                return base.decode(), other.decode()
+    sys.exit("no such pair of texts")
+
+
+def test_the_hash_can_be_inverted():
+    source = random.Random(1)
+    numbers = sorted(source.randrange(-(1 << 63), 1 << 63) for _ in range(500))
+    words = sorted("".join(source.choices("abcdefghijkl", k=8)) for _ in range(500))
+    seed = source.getrandbits(63)
+    empty = f"bloom_create(100000, 0.01, 'blocked', {seed})"
+    stored = ask(
+        f"bloom_agg(x, {empty}) FROM {rows('bigint', numbers)}", f"bloom_agg(x, {empty}) FROM {rows('text', words)}"
+    )
+    sparse = [decoded(answer) for answer in stored]
+    read = [[element_of(h, f.seed) for h in f.hashes] for f in sparse]
+    same(sorted(struct.unpack("<q", e)[0] for e in read[0]), numbers, "a sparse filter of integers lists them")
+    same(sorted(e.decode() for e in read[1]), words, "a sparse filter of texts of 8 bytes lists them")
+
+
+def test_collisions_under_every_seed():
+    source = random.Random(2)
+    given = [uuid.UUID(int=source.getrandbits(128)) for _ in range(200)]
+    others = [uuid.UUID(bytes=partner(u.bytes)) for u in given]
+    ok(not set(given) & set(others), "every uuid has a partner")
+    seeds = [source.getrandbits(64) - (1 << 63) for _ in range(200)]
+    pairs = ", ".join(f"({seed}, uuid '{u}', uuid '{v}')" for seed, u, v in zip(seeds, given, others))
+    same(
+        ask(f"count(*) FROM (VALUES {pairs}) AS v (s, u, p)"
+            " WHERE bloom_add(bloom_create(1000000, 1e-9, seed => s), u) @> p"),
+        ["200"],
+        "200 uuids with 200 seeds: each filter seems to hold the other one of the pair",
+    )  # fmt: skip
+    one, other = text_pair(source)
+    ok(one != other, f"{one} is not {other}")
+    add = f"bloom_add(bloom_create(1000000, 1e-9, seed => s), {quote(one)} || suffix) @> ({quote(other)} || suffix)"
+    same(
+        ask(f"count(*) FROM generate_series(1, 100) AS s, (VALUES (''), (' of Troy')) AS v (suffix) WHERE {add}"),
+        ["200"],
+        "two texts of 64 characters with 100 seeds, alone and before a common suffix",
+    )
+    base = source.randbytes(64)
+    family = [relative(base, a) for a in range(1000)]
+    same(len(set(family)), 1000, "1000 different strings of 64 bytes")
+    same(
+        ask(*(f"# bloom_agg(x, bloom_create(100000, 0.01, seed => {s})) FROM {rows('bytea', family)}"
+              for s in seeds[:20])),
+        ["1"] * 20,
+        "1000 strings of 64 bytes are one element under each of 20 seeds",
+    )  # fmt: skip
+    same(
+        ask(*(f"# bloom_agg({SQL_KEYED}, bloom_create(100000, 0.01)) FROM {table}"
+              for table in (f"(VALUES ({quote(one)}), ({quote(other)})) AS v (x)",
+                            rows("text", [s.hex() for s in family])))),
+        ["2", "1000"],
+        "under a secret key the same values are as many elements as values",
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------
+# Choosing what is inserted
+# ---------------------------------------------------------------------------------------------------
+
+
+def bits_of(f, h):
+    return set(ref.bit_numbers(h, f.layout, f.k, f.m))
+
+
+@functools.lru_cache(None)
+def chosen_for_classic(items):
+    """As many texts as the filter has room for, of which each sets k new bits; and how many hashes
+    that took."""
+    f = ref.create("classic", RATE, items=items, seed=SEED)
+    taken = bytearray(f.m)
+    texts, tries = [], 0
+    while len(texts) < items:
+        tries += 1
+        text = f"visitor{tries}"
+        fresh = []
+        for b in ref.bit_numbers(ref.hash_of(text.encode(), SEED), "classic", f.k, f.m):
+            if taken[b]:
+                break
+            taken[b] = 1
+            fresh.append(b)
+        if len(fresh) == f.k:
+            texts.append(text)
+        else:
+            for b in fresh:
+                taken[b] = 0
+    return f, texts, tries
+
+
+def fill_block(f, block, bits, source, limit):
+    """At most limit integers that all fall into that block and fill it up. Inversion of the
+    hash gives an integer for each hash; of 200 hashes in the block the one with most new bits is taken.
+    The set bits has what is set already, and receives the new ones."""
+    nblocks = f.m // ref.BLOCK
+    low = -(-(block << 32) // nblocks)
+    high = -(-(block + 1 << 32) // nblocks)
+    numbers = []
+    full = len(bits) + ref.BLOCK - sum(1 for b in bits if b // ref.BLOCK == block)
+    while len(bits) < full and len(numbers) < limit:
+        hashes = [source.randrange(low, high) << 32 | source.getrandbits(32) for _ in range(200)]
+        best = max(hashes, key=lambda h: len(bits_of(f, h) - bits))
+        bits |= bits_of(f, best)
+        numbers.append(number_of(best, f.seed))
+    return numbers
+
+
+@functools.lru_cache(None)
+def chosen_for_blocked(items):
+    """As many integers as the filter has room for, which fill one block after the other."""
+    f = ref.create("blocked", RATE, items=items, seed=SEED)
+    source = random.Random(3)
+    numbers, bits, block = [], set(), 0
+    while len(numbers) < items:
+        numbers += fill_block(f, block, bits, source, items - len(numbers))
+        block += 1
+    return f, numbers
+
+
+def expected_tries(f, items):
+    """Mean and standard deviation of the hashes needed for so many elements with only new bits."""
+    mean = variance = 0.0
+    for i in range(items):
+        q = math.prod(1 - (i * f.k + j) / f.m for j in range(f.k))
+        mean += 1 / q
+        variance += (1 - q) / q**2
+    return mean, math.sqrt(variance)
+
+
+def attacked(f, sql_type, values, expression="x"):
+    """What the server says of the filter with those values: its bytes, rate, alarm, and how many of
+    100,000 values that it does not hold it seems to hold."""
+    element_class = "bigint" if sql_type == "bigint" else "text"
+    probe = "-x::bigint" if element_class == "bigint" else "'stranger' || x"
+    if expression != "x":
+        probe = expression.replace("x,", f"({probe})::text,", 1)
+    return ask(
+        "f FROM filter",
+        "bloom_fpp(f) FROM filter",
+        "overfull FROM filter, bloom_info(f)",
+        "round(# f) FROM filter",
+        f"count(*) FROM filter, generate_series(1, 100000) AS x WHERE f @> ({probe})",
+        setup=f"CREATE TEMP TABLE filter AS SELECT bloom_agg({expression}, {create(f)}) AS f"
+        f" FROM {rows(sql_type, values)};\n",
+    )  # fmt: skip
+
+
+def test_pollution_of_a_classic_filter():
+    items = 500
+    f, texts, tries = chosen_for_classic(items)
+    same(len(set(texts)), items, "no text twice, as many as the filter is for")
+    mean, sigma = expected_tries(f, items)
+    near(tries, mean, sigma, "classic: hashes computed to choose 500 texts")
+    data, rate, overfull, cardinality, hits = attacked(f, "text", texts)
+    same(decoded(data), f.add([ref.element("text", text) for text in texts]), "classic: as foreseen, byte by byte")
+    same(ref.popcount(decoded(data).bits), items * f.k, "classic: every insert has set k new bits")
+    worst = (items * f.k / f.m) ** f.k
+    ok(math.isclose(float(rate), worst, rel_tol=1e-9), f"classic: bloom_fpp is {worst:.4f}", rate)
+    near_binomial(int(hits), 100000, worst, "classic: of 100,000 others it seems to hold")
+    between(10, worst / RATE, 12, "classic: times the rate asked for")
+    same(overfull, "t", "classic: overfull shows it")
+    expected = math.log1p(-items * f.k / f.m) / (f.k * math.log1p(-1 / f.m))
+    same(int(cardinality), round(expected), "classic: so does the cardinality")
+    between(1.6, expected / items, 1.8, "classic: times as many elements as were inserted")
+
+
+def worst_blocked(f, items):
+    """The most that items elements can do. The rate is the mean of a convex function of what is set
+    in each block, so it is greatest if as many as possible are full and one has the rest."""
+    full, rest = divmod(items * f.k, ref.BLOCK)
+    return (full + (rest / ref.BLOCK) ** f.k) / (f.m // ref.BLOCK)
+
+
+def test_pollution_of_a_blocked_filter():
+    items = 1000
+    f, numbers = chosen_for_blocked(items)
+    same(len(set(numbers)), items, "no number twice, as many as the filter is for")
+    data, rate, overfull, cardinality, hits = attacked(f, "bigint", numbers)
+    polluted = f.add([ref.element("bigint", number) for number in numbers])
+    same(decoded(data), polluted, "blocked: as foreseen, byte by byte")
+    ok(math.isclose(float(rate), polluted.current_rate(), rel_tol=1e-9), "blocked: bloom_fpp is the rate of the bits")
+    worst = worst_blocked(f, items)
+    between(0.75 * worst, float(rate), worst, f"blocked: no more than theory's worst, {worst:.4f}, and near it")
+    near_binomial(int(hits), 100000, polluted.current_rate(), "blocked: of 100,000 others it seems to hold")
+    between(40, float(rate) / RATE, 60, "blocked: times the rate asked for")
+    same(overfull, "t", "blocked: overfull shows it")
+    between(1.0, int(cardinality) / items, 1.2, "blocked: cardinality, of which not much is to be seen")
+
+
+FULL_BLOCKS = """
+WITH s AS MATERIALIZED (SELECT f::bytea AS b FROM filter)
+SELECT count(*) FROM s, generate_series(0, (length(b) - 28) / 64 - 1) AS i
+WHERE bit_count(substr(b, 29 + 64 * i, 64)) > 460;
+"""
+
+
+def test_pollution_of_one_block():
+    """The whole is watched, the part is not."""
+    items, block = 100000, 777
+    f = ref.create("blocked", RATE, items=items, seed=SEED)
+    nblocks = f.m // ref.BLOCK
+    honest = [ref.element("bigint", number) for number in range(1, 90001)]
+    before = f.add(honest)
+    own = before.blocks()[block]
+    bits = {block * ref.BLOCK + i for i in range(ref.BLOCK) if own[i >> 3] >> (i & 7) & 1}
+    least = -(-(ref.BLOCK - len(bits)) // f.k)
+    source = random.Random(4)
+    numbers = fill_block(f, block, bits, source, 1000)
+    between(least, len(numbers), least + 30, f"one block: inserts to fill it, at least {least}")
+    low = -(-(block << 32) // nblocks)
+    victims = [number_of(low << 32 | source.getrandbits(52), SEED) for _ in range(1000)]
+    answers = psql(
+        f"CREATE TEMP TABLE filter AS SELECT bloom_agg(x::bigint, {create(f)}) AS f FROM generate_series(1, 90000) AS x;\n"
+        + f"SELECT count(*) FROM filter, {rows('bigint', victims)} WHERE f @> x;\n" + FULL_BLOCKS
+        + f"UPDATE filter SET f = (SELECT bloom_agg(x, f) FROM {rows('bigint', numbers)});\n"
+        + "SELECT overfull FROM filter, bloom_info(f);\nSELECT bloom_fpp(f) FROM filter;\n" + FULL_BLOCKS
+        + f"SELECT count(*) FROM filter, {rows('bigint', victims)} WHERE f @> x;\n"
+    )  # fmt: skip
+    hits_before, full_before, overfull, rate, full, hits = answers
+    own_rate = (ref.popcount(own) / ref.BLOCK) ** f.k
+    near_binomial(int(hits_before), 1000, own_rate, "one block: of 1000 values in it the filter seemed to hold")
+    same(full_before, "0", "one block: none was nearly full")
+    same(hits, "1000", "one block: now it seems to hold all of them")
+    same(overfull, "f", "one block: overfull does not show it")
+    expected = before.current_rate() + (1 - own_rate) / nblocks
+    ok(math.isclose(float(rate), expected, rel_tol=1e-9), f"one block: it adds 1 / {nblocks} to the rate", rate, expected)
+    same(full, "1", "one block: the count of nearly full blocks shows it")
+
+
+def test_nearly_full_blocks_come_by_attack_only():
+    """The chance, summed over the blocks of the largest filter, that one has more than 460 of 512 bits
+    at its capacity. 460 bits take at least 460 / k elements; as many as set 460 bits on the mean, less
+    one tenth, are taken, and their number in a block is Poisson's."""
+    for p in (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-6, 1e-9):
+        k = ref.choose_k("blocked", p)
+        per_block = 10000 * ref.BLOCK / ref.choose_m("blocked", p, 10000)
+        needed = 0.9 * math.log1p(-460 / 512) / (k * math.log1p(-1 / 512))
+        # the tail of Poisson's distribution, by Chernoff's bound
+        tail = math.exp(needed - per_block) * (per_block / needed) ** needed
+        ok(tail * (1 << 22) < 1e-9, f"p = {p}: no block has more than 460 bits by chance", tail)
+
+
+def test_when_honest_inserts_overfill():
+    """overfull comes where theory has 1.5 times the rate."""
+    items = 20000
+    for layout in ref.LAYOUTS:
+        f = ref.create(layout, RATE, items=items, seed=SEED)
+        rates = ref.BlockRates(ref.BLOCK, f.k)
+        low, high = items, 2 * items
+        while high - low > 1:
+            middle = (low + high) // 2
+            if ref.expected_rate(layout, f.k, f.m, middle, rates) <= 1.5 * f.p:
+                low = middle
+            else:
+                high = middle
+        answers = ask(*(
+            f"overfull FROM (SELECT bloom_agg(x, {create(f)}) AS f FROM generate_series(1, {n}) AS x) AS s, bloom_info(f)"
+            for n in (items, round(low * 0.98), round(low * 1.02))
+        ))  # fmt: skip
+        same(answers, ["f", "f", "t"], f"{layout}: honest inserts make it overfull at {low / items:.2f} times its capacity")
+
+
+# ---------------------------------------------------------------------------------------------------
+# Choosing what is asked for
+# ---------------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(None)
+def members():
+    """A filter of 2000 texts at its capacity, as the server has it."""
+    data = ask(f"bloom_agg('member' || x, {create(ref.create('blocked', RATE, items=2000, seed=SEED))})"
+               " FROM generate_series(1, 2000) AS x")[0]  # fmt: skip
+    return decoded(data)
+
+
+@functools.lru_cache(None)
+def forged(tries):
+    """Of so many texts those that it seems to hold, found without the server."""
+    f = members()
+    candidates = (f"forged{i}" for i in range(tries))
+    return [text for text in candidates if f.contains_hash(ref.hash_of(text.encode(), SEED))]
+
+
+def test_forging():
+    tries = 200000
+    f, texts = members(), forged(tries)
+    near_binomial(len(texts), tries, f.current_rate(), "forged values in 200,000 hashes")
+    near(tries / len(texts), 1 / f.current_rate(), math.sqrt(1 / tries / f.current_rate()) / f.current_rate(),
+         "hashes for each")  # fmt: skip
+    between(0.8 / RATE, 1 / f.current_rate(), 1.25 / RATE, "which is about one over the rate asked for")
+    hits = ask(f"count(*) FROM {rows('text', texts)} WHERE {value(f)} @> x")[0]
+    same(int(hits), len(texts), "the server takes all of them")
+
+
+def test_dictionary():
+    hits = ask(f"count(*) FROM generate_series(-100000, 2000) AS x WHERE {value(members())} @> ('member' || x)")[0]
+    near_binomial(int(hits) - 2000, 100001, members().current_rate(), "a dictionary gives all members, and others")
+
+
+def test_a_chosen_victim():
+    """To have one value of the attacker's choice found, he sets its bits by others."""
+    f = ref.create("blocked", RATE, items=2000, seed=SEED)
+    victim = bits_of(f, ref.hash_of(b"victim", SEED))
+    missing, texts, tries = set(victim), [], 0
+    while missing:
+        tries += 1
+        text = f"innocent{tries}"
+        found = bits_of(f, ref.hash_of(text.encode(), SEED)) & missing
+        if found:
+            missing -= found
+            texts.append(text)
+    between(1, len(texts), f.k, "a victim's bits take no more inserts than there are")
+    empty = create(f)
+    # 2000 texts make the filter dense whatever comes first.
+    honest = f"SELECT 'member' || x FROM generate_series(1, 1000) AS x UNION ALL SELECT x FROM {rows('text', texts)}"
+    same(ask(f"bloom_agg(x, {empty}) @> 'victim' FROM ({honest}) AS v (x)"), ["t"], "and it is found")
+    same(f.add([ref.element("text", text) for text in texts]).sparse, True, "unless the filter is sparse")
+    same(ask(f"bloom_agg(x, {empty}) @> 'victim' FROM {rows('text', texts)}"), ["f"], "then it is not found")
+
+
+# ---------------------------------------------------------------------------------------------------
+# The recipe
+# ---------------------------------------------------------------------------------------------------
+
+
+def honest_bits(f, items, sets=40):
+    """Mean and standard deviation of the bits set, and of the rate, over random sets."""
+    source = random.Random(5)
+    filters = [f.with_hashes(17, [source.getrandbits(64) for _ in range(items)]) for _ in range(sets)]
+    rates = [g.current_rate() for g in filters]
+    return statistics.mean(rates), statistics.stdev(rates) * math.sqrt(1 + 1 / sets)
+
+
+def test_the_key_against_pollution():
+    for (f, values), layout in ((chosen_for_classic(500)[:2], "classic"), (chosen_for_blocked(1000), "blocked")):
+        texts = [str(x) for x in values]
+        data, rate, overfull, cardinality, hits = attacked(f, "text", texts, SQL_KEYED)
+        same(decoded(data), f.add([keyed(text) for text in texts]), f"{layout}, keyed: the bytes")
+        mean, sigma = honest_bits(f, len(texts))
+        near(float(rate), mean, sigma, f"{layout}, keyed: chosen values give the rate of random ones")
+        near_binomial(int(hits), 100000, decoded(data).current_rate(), f"{layout}, keyed: of 100,000 others it seems to hold")
+        same(overfull, "f", f"{layout}, keyed: not overfull")
+        between(0.9, int(cardinality) / len(texts), 1.1, f"{layout}, keyed: cardinality over elements")
+
+
+def test_the_key_against_forging():
+    texts = forged(200000)
+    f = ref.create("blocked", RATE, items=2000, seed=SEED)
+    data, hits = ask(
+        "f FROM filter",
+        f"count(*) FROM filter, {rows('text', texts)} WHERE f @> {SQL_KEYED}",
+        setup=f"CREATE TEMP TABLE filter AS SELECT bloom_agg({SQL_KEYED}, {create(f)}) AS f"
+        f" FROM (SELECT 'member' || i FROM generate_series(1, 2000) AS i) AS v (x);\n",
+    )
+    same(decoded(data), f.add([keyed(f"member{i}") for i in range(1, 2001)]), "keyed: the bytes of the members' filter")
+    near_binomial(int(hits), len(texts), decoded(data).current_rate(), "keyed: of the forged values it takes what is due to chance")
+    # Whoever can read the filter, but has not the key, cannot tell members from others.
+    wrong = hashlib.sha256(b"guessed").digest()
+    guesses = [hmac.new(wrong, f"member{i}".encode(), hashlib.sha256).digest() for i in range(1, 2001)]
+    found = sum(decoded(data).contains(ref.element("bytea", guess)) for guess in guesses)
+    near_binomial(found, 2000, decoded(data).current_rate(), "keyed: with another key members are found by chance only")
+
+
+# ---------------------------------------------------------------------------------------------------
+# Filters from elsewhere, and rights
+# ---------------------------------------------------------------------------------------------------
+
+
+def test_filters_that_lie():
+    ones = ref.Filter("blocked", 1, ref.single(0.99999994), 0, 512, 25, None, b"\xff" * 64)
+    answers = ask(
+        f"count(*) FROM generate_series(1, 1000) AS i WHERE {value(ones)} @> i::text",
+        f"overfull FROM bloom_info({value(ones)})",
+        f"bloom_fpp({value(ones)})",
+        f"# {value(ones)}",
+    )
+    same(answers, ["1000", "f", "1", "Infinity"], "all ones hold everything, and need not be overfull; bloom_fpp tells")
+    large = ref.Filter("blocked", 6, ref.single(0.01), 0, 1 << 31, 25, (1,))
+    small = ref.Filter("blocked", 6, ref.single(0.01), 0, 512, 25, None, bytes(64))
+    same(len(large.encode() + small.encode()), 128, "128 bytes of filters")
+    same(ask(f"pg_column_size({value(large)} | {value(small)})"), [str((1 << 28) + 32)], "have a union of 256 MiB")
+
+
+def plan(query, role=None):
+    lines = psql(
+        "CREATE TABLE patients AS SELECT i AS id, 'p' || i % 50 AS name, i % 10 = 0 AS visible"
+        " FROM generate_series(1, 10000) AS i;\nANALYZE patients;\n"
+        "CREATE VIEW few WITH (security_barrier) AS SELECT * FROM patients WHERE visible;\n"
+        "CREATE TABLE guarded AS SELECT * FROM patients;\nANALYZE guarded;\n"
+        "ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;\n"
+        "CREATE POLICY p ON guarded USING (visible);\n"
+        "CREATE ROLE bloomtype_reader;\nGRANT USAGE ON SCHEMA bloomtype_security TO bloomtype_reader;\n"
+        "GRANT SELECT ON few, guarded TO bloomtype_reader;\n"
+        + ("SET LOCAL ROLE bloomtype_reader;\n" if role else "")
+        + f"EXPLAIN {query};\n"
+    )  # fmt: skip
+    return lines
+
+
+def estimated_rows(lines):
+    return int(re.search(r"rows=(\d+)", lines[0])[1])
+
+
+def test_barriers():
+    same(
+        ask("count(*) FROM pg_depend AS d JOIN pg_proc AS p ON p.oid = d.objid"
+            " WHERE d.classid = 'pg_proc'::regclass AND d.deptype = 'e' AND p.proleakproof"
+            " AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype')"),
+        ["0"],
+        "no function is leakproof",
+    )  # fmt: skip
+    f = ref.create("blocked", RATE, items=100)
+    holds, lacks = (f"{value(f.add([ref.element('text', name)]))} @> name" for name in ("p7", "nobody"))
+    for relation in ("few", "guarded"):
+        lines = plan(f"SELECT count(*) FROM {relation} WHERE {holds}", role=True)
+        text = "\n".join(lines)
+        if relation == "few":
+            ok("Subquery Scan" in text, "the test stays above a security barrier view", *lines)
+        else:
+            ok(re.search(r"Filter: \(visible AND ", text), "the policy comes before the test", *lines)
+        told = {estimated_rows(plan(f"SELECT * FROM {relation} WHERE {test}", role=True)) for test in (holds, lacks)}
+        same(len(told), 1, f"{relation}: estimates tell nothing of rows that may not be read")
+    told = {estimated_rows(plan(f"SELECT * FROM patients WHERE {test}")) for test in (holds, lacks)}
+    same(len(told), 2, "to whom may read them they do")
+
+
+for test in (
+    test_the_hash_can_be_inverted,
+    test_collisions_under_every_seed,
+    test_pollution_of_a_classic_filter,
+    test_pollution_of_a_blocked_filter,
+    test_pollution_of_one_block,
+    test_nearly_full_blocks_come_by_attack_only,
+    test_when_honest_inserts_overfill,
+    test_forging,
+    test_dictionary,
+    test_a_chosen_victim,
+    test_the_key_against_pollution,
+    test_the_key_against_forging,
+    test_filters_that_lie,
+    test_barriers,
+):
+    test()
+print(f"1..{count}")
+sys.exit(failed != 0 or count == 0)
