@@ -360,6 +360,14 @@ def attacked(f, sql_type, values, expression="x"):
     )  # fmt: skip
 
 
+def alarms(f, sql_type, values, counts):
+    """Is it overfull with the first so many of the values?"""
+    return ask(*(
+        f"overfull FROM (SELECT bloom_agg(x, {create(f)}) AS f FROM {rows(sql_type, values[:n])}) AS s, bloom_info(f)"
+        for n in counts
+    ))  # fmt: skip
+
+
 def test_pollution_of_a_classic_filter():
     items = 500
     f, texts, tries = chosen_for_classic(items)
@@ -374,6 +382,9 @@ def test_pollution_of_a_classic_filter():
     near_binomial(int(hits), 100000, worst, "classic: of 100,000 others it seems to hold")
     between(10, worst / RATE, 12, "classic: times the rate asked for")
     same(overfull, "t", "classic: overfull shows it")
+    alarm = math.floor((1.5 * f.p) ** (1 / f.k) * f.m / f.k) + 1
+    between(0.7, alarm / items, 0.8, "classic: share of the capacity at which it should")
+    same(alarms(f, "text", texts, (alarm - 1, alarm)), ["f", "t"], "classic: and does")
     expected = math.log1p(-items * f.k / f.m) / (f.k * math.log1p(-1 / f.m))
     same(int(cardinality), round(expected), "classic: so does the cardinality")
     between(1.6, expected / items, 1.8, "classic: times as many elements as were inserted")
@@ -399,6 +410,9 @@ def test_pollution_of_a_blocked_filter():
     near_binomial(int(hits), 100000, polluted.current_rate(), "blocked: of 100,000 others it seems to hold")
     between(40, float(rate) / RATE, 60, "blocked: times the rate asked for")
     same(overfull, "t", "blocked: overfull shows it")
+    dense = f.m // 64
+    between(0.15, dense / items, 0.17, "blocked: share of the capacity at which it becomes dense")
+    same(alarms(f, "bigint", numbers, (dense - 1, dense)), ["f", "t"], "blocked: overfull shows it from there on")
     between(1.0, int(cardinality) / items, 1.2, "blocked: cardinality, of which not much is to be seen")
 
 
@@ -424,12 +438,13 @@ def test_pollution_of_one_block():
     between(least, len(numbers), least + 30, f"one block: inserts to fill it, at least {least}")
     low = -(-(block << 32) // nblocks)
     victims = [number_of(low << 32 | source.getrandbits(52), SEED) for _ in range(1000)]
+    ask_victims = f"SELECT count(*) FROM filter, {rows('bigint', victims)} WHERE f @> x;\n"
     answers = psql(
-        f"CREATE TEMP TABLE filter AS SELECT bloom_agg(x::bigint, {create(f)}) AS f FROM generate_series(1, 90000) AS x;\n"
-        + f"SELECT count(*) FROM filter, {rows('bigint', victims)} WHERE f @> x;\n" + FULL_BLOCKS
+        f"CREATE TEMP TABLE filter AS SELECT bloom_agg(x::bigint, {create(f)}) AS f"
+        f" FROM generate_series(1, 90000) AS x;\n{ask_victims}" + FULL_BLOCKS
         + f"UPDATE filter SET f = (SELECT bloom_agg(x, f) FROM {rows('bigint', numbers)});\n"
         + "SELECT overfull FROM filter, bloom_info(f);\nSELECT bloom_fpp(f) FROM filter;\n" + FULL_BLOCKS
-        + f"SELECT count(*) FROM filter, {rows('bigint', victims)} WHERE f @> x;\n"
+        + ask_victims
     )  # fmt: skip
     hits_before, full_before, overfull, rate, full, hits = answers
     own_rate = (ref.popcount(own) / ref.BLOCK) ** f.k
@@ -438,21 +453,35 @@ def test_pollution_of_one_block():
     same(hits, "1000", "one block: now it seems to hold all of them")
     same(overfull, "f", "one block: overfull does not show it")
     expected = before.current_rate() + (1 - own_rate) / nblocks
-    ok(math.isclose(float(rate), expected, rel_tol=1e-9), f"one block: it adds 1 / {nblocks} to the rate", rate, expected)
+    ok(math.isclose(float(rate), expected, rel_tol=1e-9), f"one block: 1 / {nblocks} more is the rate", rate, expected)
     same(full, "1", "one block: the count of nearly full blocks shows it")
 
 
+def chance_of_more_bits(bits, throws):
+    """The probabilities that 0, 1, ... throws at a block hit more than so many different bits."""
+    hit = [1.0] + [0.0] * bits
+    chances = [0.0]
+    for _ in range(throws):
+        chances.append(chances[-1] + hit[bits] * (1 - bits / ref.BLOCK))
+        for e in range(bits, 0, -1):
+            hit[e] = hit[e] * e / ref.BLOCK + hit[e - 1] * (ref.BLOCK - e + 1) / ref.BLOCK
+        hit[0] = 0.0
+    return chances
+
+
 def test_nearly_full_blocks_come_by_attack_only():
-    """The chance, summed over the blocks of the largest filter, that one has more than 460 of 512 bits
-    at its capacity. 460 bits take at least 460 / k elements; as many as set 460 bits on the mean, less
-    one tenth, are taken, and their number in a block is Poisson's."""
+    """The mean number of blocks with more than 460 bits in the largest filter, at its capacity. The
+    elements in a block have Poisson's distribution."""
+    chances = chance_of_more_bits(460, 4000)
     for p in (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-6, 1e-9):
         k = ref.choose_k("blocked", p)
-        per_block = 10000 * ref.BLOCK / ref.choose_m("blocked", p, 10000)
-        needed = 0.9 * math.log1p(-460 / 512) / (k * math.log1p(-1 / 512))
-        # the tail of Poisson's distribution, by Chernoff's bound
-        tail = math.exp(needed - per_block) * (per_block / needed) ** needed
-        ok(tail * (1 << 22) < 1e-9, f"p = {p}: no block has more than 460 bits by chance", tail)
+        mean = 10000 * ref.BLOCK / ref.choose_m("blocked", p, 10000)
+        weight, chance, reach = math.exp(-mean), 0.0, 4000 // k
+        for j in range(1, reach):
+            weight *= mean / j
+            chance += weight * chances[k * j]
+        blocks = (chance + weight) * (ref.MAX_BITS // ref.BLOCK)
+        ok(reach > 2 * mean and blocks < 1e-9, f"p = {p}: no block has more than 460 bits by chance", blocks)
 
 
 def test_when_honest_inserts_overfill():
@@ -469,10 +498,11 @@ def test_when_honest_inserts_overfill():
             else:
                 high = middle
         answers = ask(*(
-            f"overfull FROM (SELECT bloom_agg(x, {create(f)}) AS f FROM generate_series(1, {n}) AS x) AS s, bloom_info(f)"
+            f"overfull FROM (SELECT bloom_agg(x, {create(f)}) AS f FROM generate_series(1, {n}) AS x) AS s,"
+            " bloom_info(f)"
             for n in (items, round(low * 0.98), round(low * 1.02))
         ))  # fmt: skip
-        same(answers, ["f", "f", "t"], f"{layout}: honest inserts make it overfull at {low / items:.2f} times its capacity")
+        same(answers, ["f", "f", "t"], f"{layout}: honestly overfull at {low / items:.2f} times its capacity")
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -510,6 +540,17 @@ def test_forging():
 def test_dictionary():
     hits = ask(f"count(*) FROM generate_series(-100000, 2000) AS x WHERE {value(members())} @> ('member' || x)")[0]
     near_binomial(int(hits) - 2000, 100001, members().current_rate(), "a dictionary gives all members, and others")
+    first, second = (
+        f"(SELECT bloom_agg('member' || x, bloom_create(2000, {RATE}, seed => {seed}))"
+        " FROM generate_series(1, 2000) AS x)" for seed in (1, 2)
+    )  # fmt: skip
+    one, other, both = ask(
+        f"bloom_fpp({first})",
+        f"bloom_fpp({second})",
+        "count(*) FROM generate_series(-1000000, 2000) AS x"
+        f" WHERE {first} @> ('member' || x) AND {second} @> ('member' || x)",
+    )
+    near_binomial(int(both) - 2000, 1000001, float(one) * float(other), "two filters of other seeds: others in both")
 
 
 def test_a_chosen_victim():
@@ -553,7 +594,7 @@ def test_the_key_against_pollution():
         same(decoded(data), f.add([keyed(text) for text in texts]), f"{layout}, keyed: the bytes")
         mean, sigma = honest_bits(f, len(texts))
         near(float(rate), mean, sigma, f"{layout}, keyed: chosen values give the rate of random ones")
-        near_binomial(int(hits), 100000, decoded(data).current_rate(), f"{layout}, keyed: of 100,000 others it seems to hold")
+        near_binomial(int(hits), 100000, decoded(data).current_rate(), f"{layout}, keyed: of 100,000 others")
         same(overfull, "f", f"{layout}, keyed: not overfull")
         between(0.9, int(cardinality) / len(texts), 1.1, f"{layout}, keyed: cardinality over elements")
 
@@ -568,7 +609,7 @@ def test_the_key_against_forging():
         f" FROM (SELECT 'member' || i FROM generate_series(1, 2000) AS i) AS v (x);\n",
     )
     same(decoded(data), f.add([keyed(f"member{i}") for i in range(1, 2001)]), "keyed: the bytes of the members' filter")
-    near_binomial(int(hits), len(texts), decoded(data).current_rate(), "keyed: of the forged values it takes what is due to chance")
+    near_binomial(int(hits), len(texts), decoded(data).current_rate(), "keyed: forged values are taken by chance only")
     # Whoever can read the filter, but has not the key, cannot tell members from others.
     wrong = hashlib.sha256(b"guessed").digest()
     guesses = [hmac.new(wrong, f"member{i}".encode(), hashlib.sha256).digest() for i in range(1, 2001)]
