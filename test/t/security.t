@@ -79,15 +79,15 @@ BEGIN;
 CREATE SCHEMA bloomtype_security;
 SELECT set_config('search_path', 'bloomtype_security, ' || extnamespace::regnamespace, true)
 FROM pg_extension WHERE extname = 'bloomtype' \\g /dev/null
-CREATE EXTENSION IF NOT EXISTS pgcrypto;
 """
 
 
 def psql(script):
     """What a script prints, which is then rolled back."""
+    pgcrypto = "CREATE EXTENSION IF NOT EXISTS pgcrypto;\n" if "hmac(" in script else ""
     run = subprocess.run(
         ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1"],
-        input=SETUP + script,
+        input=SETUP + pgcrypto + script,
         capture_output=True,
         encoding="utf-8",
         env={**os.environ, "PGCLIENTENCODING": "UTF8"},
