@@ -5,7 +5,7 @@ DATA = sql/bloomtype--1.0.0.sql
 
 CORE = bulk combine estimate format hashset hex sizing sparse stream
 GLUE = accumulator aggregate build build_aggregate element errors estimator \
-	filter_cache fold insight intersect_aggregate io measure membership memory \
+	filter_cache fold header_cache insight intersect_aggregate io measure membership memory \
 	module params planned_filter setops union_aggregate value
 OBJS = $(CORE:%=src/core/%.o) $(GLUE:%=src/%.o)
 

@@ -9,6 +9,7 @@
 #include "core/probe.h"
 #include "errors.h"
 #include "fmgr.h"
+#include "header_cache.h"
 #include "miscadmin.h"
 #include "memory.h"
 #include "value.h"
@@ -168,16 +169,21 @@ read_slice(Datum value, uint64 from, uint64 size)
 	return (const uint8 *) VARDATA_ANY(slice);
 }
 
+/* The header of a stored value that is neither compressed nor small. */
 static void
-read_header(Datum value, uint64 size, bf_filter *filter)
+read_header(Datum value, const struct varatt_external *pointer, bf_filter *filter)
 {
-	const uint8 *header;
+	uint8		header[BF_HEADER_SIZE];
 	bf_status	status;
+	bool		known = recall_header(pointer, header);
 
-	header = read_slice(value, 0, Min(size, BF_HEADER_SIZE));
-	status = bf_decode_header(header, size, BF_VALUE, filter);
+	if (!known)
+		memcpy(header, read_slice(value, 0, BF_HEADER_SIZE), BF_HEADER_SIZE);
+	status = bf_decode_header(header, VARATT_EXTERNAL_GET_EXTSIZE(*pointer), BF_VALUE, filter);
 	if (status.error != BF_OK)
 		report_corrupt_value(status);
+	if (!known)
+		remember_header(pointer, header);
 	filter->payload = NULL;
 }
 
@@ -212,7 +218,7 @@ open_stored(FilterCache *cache, Datum value)
 	if (is_compressed(&pointer) || VARATT_EXTERNAL_GET_EXTSIZE(pointer) <= SMALL_VALUE)
 		open_filter(value, &filter);
 	else
-		read_header(value, VARATT_EXTERNAL_GET_EXTSIZE(pointer), &filter);
+		read_header(value, &pointer, &filter);
 	set_opened(&cache->opened, &filter);
 	return &cache->opened;
 }
