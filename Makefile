@@ -11,7 +11,7 @@ OBJS = $(CORE:%=src/core/%.o) $(GLUE:%=src/%.o)
 
 REGRESS = $(sort $(patsubst $(srcdir)/test/sql/%.sql,%,$(wildcard $(srcdir)/test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=$(srcdir)/test --load-extension=bloomtype
-EXTRA_CLEAN = test/unit/build
+EXTRA_CLEAN = test/unit/build test/fuzz/build
 
 SHLIB_LINK = -lm
 

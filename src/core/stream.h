@@ -46,7 +46,9 @@ extern bf_stream bf_stream_start(const bf_filter *filter, uint64_t m);
  * BF_STREAM_HASHES are added to it by one call; while stream->unfinished is set
  * afterwards, the piece is to be continued with the same arguments.
  */
+#ifndef BF_STREAM_HASHES
 #define BF_STREAM_HASHES 65536
+#endif
 
 extern const uint8_t *bf_stream_read(bf_stream *stream, uint64_t from, size_t size,
 									 uint8_t *scratch);

@@ -1,0 +1,41 @@
+#!/usr/bin/python3
+"""seeds.py DIRECTORY: writes inputs made from test/golden/vectors.json to DIRECTORY/decode and
+DIRECTORY/hex, named by their SHA-1 as libFuzzer names its own. What they are made of is described in
+frame.h and hex.c."""
+
+import hashlib
+import json
+import os
+import struct
+import sys
+
+VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "vectors.json")
+
+
+def encodings():
+    """All filters and refusals that are written out, in the order of the file."""
+    with open(VECTORS, encoding="utf-8") as file:
+        document = json.load(file)
+    for part in ("filters", "accepted", "refused", "operations"):
+        for vector in document[part]:
+            if "bytes" in vector:
+                yield bytes.fromhex(vector["bytes"])
+
+
+def write(directory, data):
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(directory, hashlib.sha1(data).hexdigest()), "wb") as file:
+        file.write(data)
+
+
+def main():
+    data = list(encodings())
+    for first, second in zip(data, data[1:] + data[:1]):
+        for options, pieces in ((0, 7), (3, 0)):
+            frame = struct.pack("<BBH", options, pieces, len(first)) + first + second
+            write(os.path.join(sys.argv[1], "decode"), frame)
+        write(os.path.join(sys.argv[1], "hex"), b"\3" + first.hex().encode())
+
+
+if __name__ == "__main__":
+    main()
