@@ -1,0 +1,421 @@
+/*
+ * answer.c
+ *		Answers questions about filters by the core alone, without PostgreSQL.
+ *
+ * Reads one question from each line of its input and writes the answer to a
+ * line of its output.  Filters and canonical bytes are in hexadecimal digits,
+ * or - if there are none.
+ *
+ *	hash SEED BYTES
+ *	size LAYOUT RATE ITEMS						k and m
+ *	build LAYOUT RATE ITEMS SEED CLASS BYTES...	ITEMS 0: sizes itself
+ *	series LAYOUT RATE ITEMS SEED CLASS FIRST LAST	of the numbers as int8
+ *	read FILTER									the same, or why not
+ *	measure FILTER								cardinality and current rate
+ *	union FILTER FILTER, intersection FILTER FILTER, fold FILTER M
+ *
+ * check.py asks.  What the extension does besides, from SQL's elements to
+ * their canonical bytes and to memory that grows, is not tested here.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "bulk.h"
+#include "combine.h"
+#include "estimate.h"
+#include "format.h"
+#include "hash.h"
+#include "hex.h"
+#include "probe.h"
+#include "reference.h"
+#include "sizing.h"
+#include "sparse.h"
+#include "stream.h"
+
+#define PIECE_BYTES		(BF_BLOCK_BYTES * 5)
+
+/* The next word of the question; there must be one. */
+static char *
+word(void)
+{
+	char	   *next = strtok(NULL, " \n");
+
+	if (next == NULL)
+		abort();
+	return next;
+}
+
+/* A number, of which SQL's seeds may be negative. */
+static uint64_t
+number(void)
+{
+	char	   *text = word();
+
+	return text[0] == '-' ? (uint64_t) strtoll(text, NULL, 10) : strtoull(text, NULL, 10);
+}
+
+static uint8_t *
+bytes_of(const char *digits, size_t *size)
+{
+	uint8_t    *bytes;
+
+	*size = strcmp(digits, "-") == 0 ? 0 : strlen(digits) / 2;
+	bytes = allocate(*size);
+	if (!bf_hex_decode(digits, *size, bytes))
+		abort();
+	return bytes;
+}
+
+static void
+print_hex(const uint8_t *bytes, size_t size)
+{
+	char	   *digits = allocate(2 * size + 1);
+
+	bf_hex_encode(bytes, size, digits);
+	puts(digits);
+	free(digits);
+}
+
+/* Prints a filter with that payload. */
+static void
+print_filter(const bf_filter *filter, const uint8_t *payload)
+{
+	size_t		size = bf_encoded_size(filter);
+	uint8_t    *bytes = allocate(size);
+
+	memcpy(bf_encode_header(filter, bytes), payload, bf_payload_size(filter));
+	print_hex(bytes, size);
+	free(bytes);
+}
+
+static bf_status
+decode(const uint8_t *bytes, size_t size, bf_filter *filter)
+{
+	bf_status	status = bf_decode(bytes, size, BF_VALUE, filter);
+
+	if (status.error == BF_OK && filter->sparse)
+		status = bf_check_hashes(filter, 0, filter->nhashes);
+	return status;
+}
+
+/* A filter of the question, in memory of its own. */
+static bf_filter
+filter_asked_about(void)
+{
+	size_t		size;
+	uint8_t    *bytes = bytes_of(word(), &size);
+	bf_filter	filter;
+
+	if (decode(bytes, size, &filter).error != BF_OK)
+		abort();
+	return filter;
+}
+
+static void
+release(bf_filter *filter)
+{
+	free((uint8_t *) filter->payload - BF_HEADER_SIZE);
+}
+
+static void
+answer_hash(void)
+{
+	uint64_t	seed = number();
+	size_t		size;
+	uint8_t    *bytes = bytes_of(word(), &size);
+	uint64_t	hash = bf_hash_bytes(bytes, size, seed);
+
+	if (size == 8 && bf_hash_word(bf_load64(bytes), seed) != hash)
+		abort();
+	printf("%016llx\n", (unsigned long long) hash);
+	free(bytes);
+}
+
+static bf_params
+take_params(uint64_t *items)
+{
+	bf_params	params = {.layout = strcmp(word(), "classic") == 0 ? BF_CLASSIC : BF_BLOCKED};
+
+	params.rate = strtof(word(), NULL);
+	params.k = bf_k_for_rate(params.layout, params.rate);
+	*items = number();
+	if (*items > 0)
+		params.m = bf_bits_for(params.layout, params.k, params.rate, *items);
+	return params;
+}
+
+static void
+answer_size(void)
+{
+	uint64_t	items;
+	bf_params	params = take_params(&items);
+
+	printf("%u %llu\n", (unsigned) params.k, (unsigned long long) params.m);
+}
+
+/* Prints the filter of these hashes, sized for them if it has no size. */
+static void
+print_built(bf_params *params, bool sized, uint64_t *hashes, size_t count)
+{
+	bf_filter	filter = {.sparse = true};
+	bf_shape	shape;
+	uint8_t    *payload;
+
+	count = sort_hashes(hashes, count);
+	if (!sized && count > 0)
+	{
+		for (params->m = BF_BLOCK_BITS;
+			 bf_capacity(BF_BLOCKED, params->k, params->rate, params->m) < count;)
+			params->m *= 2;
+	}
+	filter.params = *params;
+	filter.sparse = count <= bf_sparse_limit(params->m);
+	filter.nhashes = filter.sparse ? count : 0;
+	shape = bf_shape_of(params);
+	payload = allocate(bf_payload_size(&filter));
+	for (size_t i = 0; i < count; i++)
+	{
+		if (filter.sparse)
+			bf_store64(payload + 8 * i, hashes[i]);
+		else
+			bf_bits_add(payload, &shape, hashes[i]);
+	}
+	print_filter(&filter, payload);
+	free(payload);
+}
+
+static void
+answer_build(bool series)
+{
+	uint64_t	items;
+	bf_params	params = take_params(&items);
+	uint64_t   *hashes = allocate(sizeof(uint64_t) * 100000);
+	size_t		count = 0;
+
+	params.seed = number();
+	params.element_class = (uint32_t) number();
+	if (series)
+	{
+		uint64_t	first = number();
+		uint64_t	last = number();
+
+		for (uint64_t i = first; i <= last; i++)
+			hashes[count++] = bf_hash_word(i, params.seed);
+	}
+	for (char *digits; !series && (digits = strtok(NULL, " \n")) != NULL;)
+	{
+		size_t		size;
+		uint8_t    *bytes = bytes_of(digits, &size);
+
+		hashes[count++] = bf_hash_bytes(bytes, size, params.seed);
+		free(bytes);
+	}
+	print_built(&params, items > 0, hashes, count);
+	free(hashes);
+}
+
+static void
+answer_read(void)
+{
+	size_t		size;
+	uint8_t    *bytes = bytes_of(word(), &size);
+	bf_filter	filter;
+	bf_status	status = decode(bytes, size, &filter);
+
+	if (status.error == BF_OK)
+		print_filter(&filter, filter.payload);
+	else
+		printf("refused: %d\n", (int) status.error);
+	free(bytes);
+}
+
+static void
+answer_measure(void)
+{
+	bf_filter	filter = filter_asked_about();
+	bf_shape	shape = bf_shape_of(&filter.params);
+	uint64_t	set = filter.sparse ? 0 : bf_popcount(filter.payload, filter.params.m / 8);
+	double		rate;
+
+	if (filter.sparse)
+		rate = bf_current_rate_sparse(filter.nhashes);
+	else if (filter.params.layout == BF_CLASSIC)
+		rate = bf_current_rate_classic(&shape, set);
+	else
+	{
+		bf_histogram histogram = {{0}};
+
+		bf_count_blocks(filter.payload, shape.nblocks, &histogram);
+		if (bf_histogram_bits(&histogram) != set)
+			abort();
+		rate = bf_current_rate_blocked(&shape, &histogram);
+	}
+	printf("%.17g %.17g\n", filter.sparse ? (double) filter.nhashes : bf_cardinality(&shape, set), rate);
+	release(&filter);
+}
+
+/* The bits of a filter at that size. */
+static uint8_t *
+bits_at(const bf_filter *filter, uint64_t m)
+{
+	uint8_t    *bits = allocate(m / 8);
+	uint8_t		scratch[PIECE_BYTES];
+	bf_stream	stream = bf_stream_start(filter, m);
+
+	if (filter->sparse && filter->params.layout == BF_CLASSIC)
+	{
+		bf_expand(filter, 0, filter->nhashes, &stream.shape, bits);
+		return bits;
+	}
+	for (uint64_t at = 0; at < m / 8; at += PIECE_BYTES)
+	{
+		size_t		size = m / 8 - at < PIECE_BYTES ? m / 8 - at : PIECE_BYTES;
+		const uint8_t *piece = bf_stream_read(&stream, at, size, scratch);
+
+		while (piece != NULL && stream.unfinished)
+			piece = bf_stream_continue(&stream, at, size, scratch);
+		if (piece == NULL)
+			abort();
+		memcpy(bits + at, piece, size);
+	}
+	return bits;
+}
+
+static void
+print_bits(const bf_params *params, const bf_filter *a, const bf_filter *b,
+		   void (*combine) (uint8_t *, const uint8_t *, size_t))
+{
+	bf_filter	result = {.params = *params};
+	uint8_t    *bits = bits_at(a, params->m);
+	uint8_t    *other = bits_at(b, params->m);
+
+	combine(bits, other, params->m / 8);
+	print_filter(&result, bits);
+	free(bits);
+	free(other);
+}
+
+/* The hashes of one sparse filter that the other filter, too, contains. */
+static void
+print_common(const bf_params *params, const bf_filter *sparse, const bf_filter *other)
+{
+	bf_filter	result = {.params = *params, .sparse = true};
+	uint8_t    *payload = allocate(8 * sparse->nhashes);
+
+	for (uint64_t i = 0; i < sparse->nhashes; i++)
+	{
+		uint64_t	hash = bf_hash_at(sparse->payload, i);
+
+		if (bf_contains(other, hash))
+			bf_store64(payload + 8 * result.nhashes++, hash);
+	}
+	print_filter(&result, payload);
+	free(payload);
+}
+
+/* The hashes of both, if that is smaller than bits. */
+static bool
+print_united_hashes(const bf_params *params, const bf_filter *a, const bf_filter *b)
+{
+	bf_filter	result = {.params = *params, .sparse = true};
+	bf_merge	merge = {
+		.a = a->payload, .acount = a->nhashes, .b = b->payload, .bcount = b->nhashes
+	};
+	uint8_t    *payload = allocate(8 * (a->nhashes + b->nhashes));
+	bool		smaller;
+
+	result.nhashes = bf_merge_union(&merge, payload, UINT64_MAX);
+	smaller = result.nhashes <= bf_sparse_limit(params->m);
+	if (smaller)
+		print_filter(&result, payload);
+	free(payload);
+	return smaller;
+}
+
+/* Where one of the two, or both, has no size. */
+static void
+print_of_unsized(const bf_filter *a, const bf_filter *b, const bf_params *params, bool unite)
+{
+	const bf_filter *sized = a->params.m != 0 ? a : b;
+	const bf_filter *unsized = a->params.m != 0 ? b : a;
+	bf_filter	result = {.params = *params, .sparse = true};
+
+	if (params->m == 0)
+		print_filter(&result, unsized->payload);
+	else
+		print_filter(unite ? sized : unsized, unite ? sized->payload : unsized->payload);
+}
+
+static void
+answer_combination(bool unite)
+{
+	bf_filter	a = filter_asked_about();
+	bf_filter	b = filter_asked_about();
+	bf_params	params;
+
+	if (bf_compare_params(&a.params, &b.params) != BF_MATCH)
+		abort();
+	params = bf_combined_params(&a.params, &b.params);
+	if (a.params.m == 0 || b.params.m == 0)
+		print_of_unsized(&a, &b, &params, unite);
+	else if (!unite && (a.sparse || b.sparse))
+		print_common(&params, a.sparse ? &a : &b, a.sparse ? &b : &a);
+	else if (!a.sparse || !b.sparse || !print_united_hashes(&params, &a, &b))
+		print_bits(&params, &a, &b, unite ? bf_or : bf_and);
+	release(&a);
+	release(&b);
+}
+
+static void
+answer_fold(void)
+{
+	bf_filter	filter = filter_asked_about();
+	bf_filter	folded = filter;
+	uint8_t    *bits;
+
+	folded.params.m = number();
+	folded.sparse = filter.sparse && filter.nhashes <= bf_sparse_limit(folded.params.m);
+	if (folded.sparse)
+		print_filter(&folded, filter.payload);
+	else
+	{
+		bits = bits_at(&filter, folded.params.m);
+		print_filter(&folded, bits);
+		free(bits);
+	}
+	release(&filter);
+}
+
+static void
+answer(const char *question)
+{
+	if (strcmp(question, "hash") == 0)
+		answer_hash();
+	else if (strcmp(question, "size") == 0)
+		answer_size();
+	else if (strcmp(question, "build") == 0 || strcmp(question, "series") == 0)
+		answer_build(strcmp(question, "series") == 0);
+	else if (strcmp(question, "read") == 0)
+		answer_read();
+	else if (strcmp(question, "measure") == 0)
+		answer_measure();
+	else if (strcmp(question, "union") == 0 || strcmp(question, "intersection") == 0)
+		answer_combination(strcmp(question, "union") == 0);
+	else if (strcmp(question, "fold") == 0)
+		answer_fold();
+	else
+		abort();
+}
+
+int
+main(void)
+{
+	static char line[1 << 20];
+
+	while (fgets(line, sizeof(line), stdin) != NULL)
+	{
+		answer(strtok(line, " \n"));
+		fflush(stdout);
+	}
+	return 0;
+}

@@ -1,0 +1,117 @@
+#!/usr/bin/python3
+"""check.py COMMAND...: the core alone, without PostgreSQL, against the golden vectors: what answer.c,
+run as COMMAND, makes of the inputs in vectors.json must be the outputs there, byte for byte, and every
+filter there must be read and written back as it was. test/unit/Makefile runs it."""
+
+import functools
+import hashlib
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+
+VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vectors.json")
+
+count = failed = 0
+
+
+def ok(condition, name, *diagnostics):
+    global count, failed
+    count += 1
+    failed += not condition
+    print(f"{'ok' if condition else 'not ok'} {count} - {name.replace('#', '')}")
+    for line in () if condition else diagnostics:
+        print(f"#   {str(line)[:1000]}")
+
+
+def same(got, expected, name):
+    ok(got == expected, name, f"got      {got}", f"expected {expected}")
+
+
+def near(got, expected):
+    return got == expected or math.isclose(got, expected, rel_tol=1e-9)
+
+
+class Core:
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, *words):
+        self.process.stdin.write(" ".join(str(word) or "-" for word in words) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit(f"no answer to {' '.join(map(str, words))[:1000]}")
+        return answer.rstrip("\n")
+
+
+def recorded(vector, data):
+    """The form in which vectors.json records these bytes."""
+    if "bytes" in vector:
+        return data.hex()
+    return f"{len(data)} {hashlib.sha256(data).hexdigest()}"
+
+
+def expected(vector):
+    return vector.get("bytes") or f"{vector['length']} {vector['sha256']}"
+
+
+def build(core, vector, canonical):
+    parameters = (vector["layout"], vector["rate"], vector["items"] or 0, vector["seed"])
+    if "series" in vector:
+        return core.ask("series", *parameters, vector["class"], *vector["series"])
+    elements = [canonical[element] for element in vector["elements"]]
+    return core.ask("build", *parameters, vector["class"], *elements)
+
+
+def result_of(core, vector, filters):
+    operands = [filters[name] for name in vector["of"]]
+    if vector["operation"] == "fold":
+        return core.ask("fold", operands[0], vector["m"])
+    if vector["operation"] != "union_agg":
+        return core.ask(vector["operation"], *operands)
+
+    def bits(digits):
+        return int.from_bytes(bytes.fromhex(digits)[20:28], "little")
+
+    def unite(some):
+        return functools.reduce(lambda a, b: core.ask("union", a, b), some)
+
+    return unite(unite(group) for _, group in itertools.groupby(sorted(operands, key=bits), key=bits))
+
+
+def main():
+    core = Core(sys.argv[1:])
+    with open(VECTORS, encoding="utf-8") as file:
+        document = json.load(file)
+    for vector in document["hashes"]:
+        got = core.ask("hash", vector["seed"], vector["canonical"])
+        same(got, vector["xxh64"], f"hash of {vector['element']}, seed {vector['seed']}")
+    for layout, rate, items, k, m in document["sizes"]:
+        same(core.ask("size", layout, rate, items), f"{k} {m}", f"size: {layout}, {items} elements at {rate}")
+
+    canonical = {vector["element"]: vector["canonical"] for vector in document["hashes"]}
+    filters = {}
+    for vector in document["filters"]:
+        name = vector["name"]
+        filters[name] = build(core, vector, canonical)
+        same(recorded(vector, bytes.fromhex(filters[name])), expected(vector), f"built: {name}")
+        same(core.ask("read", filters[name]), filters[name], f"read and written: {name}")
+        got = list(map(float, core.ask("measure", filters[name]).split()))
+        wanted = [float(vector["cardinality"]), vector["current_rate"]]
+        ok(all(map(near, got, wanted)), f"cardinality and rate: {name}", f"got      {got}", f"expected {wanted}")
+    for vector in document["operations"]:
+        got = recorded(vector, bytes.fromhex(result_of(core, vector, filters)))
+        same(got, expected(vector), f"{vector['operation']} of {' and '.join(vector['of'])}")
+    for vector in document["accepted"]:
+        same(core.ask("read", vector["bytes"]), vector["bytes"], f"read and written: {vector['why']}")
+    for vector in document["refused"]:
+        got = core.ask("read", vector["bytes"])
+        ok(got.startswith("refused"), f"refused: {vector['why']}", f"got {got}")
+    print(f"1..{count}")
+
+
+if __name__ == "__main__":
+    main()
