@@ -163,6 +163,19 @@ choose_probes(value *v)
 	}
 }
 
+/* Where an element's bits are, also of filters too large to have them here. */
+static void
+check_bit_numbers(const value *v, uint64_t hash)
+{
+	const bf_params *params = &v->filter.params;
+	bf_shape	shape = bf_shape_of(params);
+	uint64_t	block = 8 * bf_block_offset(&shape, hash);
+	uint64_t	y = hash;
+
+	for (uint32_t i = 0; i < params->k; i++)
+		demand(block + bf_next_bit(&y, shape.block_bits) == ref_bit(params, hash, i));
+}
+
 static void
 check_sparse(const value *v, uint64_t hash)
 {
@@ -195,6 +208,8 @@ check_membership(const value *v)
 
 		if (filter->sparse)
 			check_sparse(v, hash);
+		if (i < 4 && filter->params.m > 0)
+			check_bit_numbers(v, hash);
 		if (v->valid)
 			demand(contained == (filter->sparse ? listed(filter, hash) :
 								 ref_contains(filter->payload, &filter->params, hash)));
@@ -513,8 +528,10 @@ merge(const value *a, const value *b, merge_step step, uint8_t **out)
 		uint64_t	count = 0;
 
 		for (; !bf_merge_done(&state); steps++)
+		{
+			demand(steps <= 2 * (a->filter.nhashes + b->filter.nhashes));
 			count += step(&state, writing ? *out + 8 * count : NULL, a->piece);
-		demand(steps <= 2 * (a->filter.nhashes + b->filter.nhashes));
+		}
 		demand(!writing || count == counted);
 		counted = count;
 		if (!writing)
