@@ -1,0 +1,251 @@
+-- What live_fuzzer needs in the server's database: seeds, elements, and from the
+-- catalog every call that the extension offers, with placeholders for arguments.
+-- psql variable "vectors_file": where test/golden/vectors.json is.
+
+\set ON_ERROR_STOP on
+\set vectors `cat :'vectors_file'`
+SET client_min_messages = warning;
+CREATE EXTENSION bloomtype;
+CREATE SCHEMA fuzz;
+SET search_path = fuzz, public;
+
+--
+-- Elements: literals of every type that a filter takes, and of some that it refuses
+--
+
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE DOMAIN positive AS integer CHECK (VALUE > 0);
+
+CREATE TABLE element_type (type regtype PRIMARY KEY, class integer NOT NULL, literals text[]);
+
+INSERT INTO element_type
+SELECT t::regtype, c, v || ARRAY(SELECT replace(pattern, '#', i::text) FROM generate_series(10, 49) AS i)
+FROM (VALUES
+	('int2', 20, '{0,-1,32767,-32768}'::text[], '#'),
+	('int4', 20, '{0,-1,2147483647,-2147483648}', '#'),
+	('int8', 20, '{0,-1,9223372036854775807,-9223372036854775808}', '#'),
+	('positive', 20, '{2147483647}', '#'),
+	('float4', 701, '{0,-0,NaN,Infinity,-Infinity,1e-45,3.4e38}', '#.5'),
+	('float8', 701, '{0,-0,NaN,Infinity,-Infinity,5e-324,1.7e308}', '#.5'),
+	('numeric', 1700, '{0,0.000,NaN,Infinity,-Infinity,1e1000,1e-1000,-12.50}', '#.250'),
+	('text', 25, '{"",alice,"東京"," a  "}', 'user#'),
+	('varchar', 25, '{"",alice,"東京","a  "}', 'user#'),
+	('bpchar', 25, '{"",alice,"東京","a  "}', 'user#'),
+	('name', 25, '{"",alice}', 'user#'),
+	('mood', 25, '{sad,ok,happy}', 'ok'),
+	('bytea', 17, '{"","\\x00","\\xffffffffffffffffff"}', 'element#'),
+	('uuid', 2950, '{00000000-0000-0000-0000-000000000000}', 'ffffffff-ffff-ffff-ffff-ffffffff##'),
+	('bool', 16, '{false}', 'true'),
+	('date', 1082, '{infinity,-infinity,"4713-01-01 BC",5874897-12-31}', '20#-02-01'),
+	('time', 1083, '{00:00,24:00}', '00:00:00.#'),
+	('timetz', 1266, '{00:00+15:59,24:00-15:59}', '00:00:00.#+01'),
+	('timestamp', 1114, '{infinity,-infinity,"4713-01-01 BC"}', '2000-01-01 00:00:00.#'),
+	('timestamptz', 1184, '{infinity,-infinity,"4713-01-02 BC"}', '2000-01-01 00:00:00.#+01'),
+	('interval', 1186, '{0,178000000 years,-178000000 years,1 month -30 days}', '# months -#.5 s'),
+	('inet', 869, '{::/0,0.0.0.0/0,ffff::1/64}', '10.0.0.#/24'),
+	('cidr', 869, '{::/0,0.0.0.0/0}', '10.0.#.0/24'),
+	('macaddr', 829, '{ff:ff:ff:ff:ff:ff}', '00:00:00:00:00:#'),
+	('macaddr8', 774, '{ff:ff:ff:ff:ff:ff:ff:ff}', '00:00:00:00:00:00:00:#'),
+	('json', -1, '{"null",1}', '[#]'),
+	('int4[]', -1, '{"{}"}', '{1,#}'),
+	('point', -1, '{}', '(1,#)')
+) AS type (t, c, v, pattern);
+
+UPDATE element_type SET literals = literals || ARRAY[repeat('x', 100), repeat('Ä', 5000)]
+WHERE type IN ('text'::regtype, 'varchar'::regtype);
+--
+-- Seeds: the golden vectors, and what this server makes
+--
+
+CREATE TABLE seed (id serial, bytes bytea NOT NULL, made_here boolean NOT NULL DEFAULT false);
+
+INSERT INTO seed (bytes)
+SELECT decode(hex #>> '{}', 'hex')
+FROM jsonb_path_query(:'vectors', '$.*[*].bytes ? (@.type() == "string")') AS hex;
+
+CREATE FUNCTION keep(bloomfilter) RETURNS void LANGUAGE sql AS
+	'INSERT INTO fuzz.seed (bytes, made_here) SELECT $1::bytea, true WHERE $1 IS NOT NULL';
+
+DO $$
+DECLARE
+	t record;
+	made text;
+	layout text;
+	rate float8;
+	items bigint;
+BEGIN
+	FOR t IN SELECT * FROM fuzz.element_type WHERE class > 0 ORDER BY type::text COLLATE "C" LOOP
+		EXECUTE format('CREATE TABLE fuzz.%I AS SELECT x::%s AS v FROM fuzz.element_type, unnest(literals) AS x,
+				generate_series(1, 5) WHERE type = %s', 'elements_' || t.type::oid, t.type, t.type::oid);
+		EXECUTE format('ANALYZE fuzz.%I', 'elements_' || t.type::oid);
+		made := format('FROM fuzz.%I', 'elements_' || t.type::oid);
+		EXECUTE 'SELECT fuzz.keep(bloom_agg(v)) ' || made;
+		FOREACH layout IN ARRAY '{blocked,classic}'::text[] LOOP
+			FOREACH rate IN ARRAY '{0.3,0.01,1e-9}'::float8[] LOOP
+				FOREACH items IN ARRAY '{1,20,500}'::bigint[] LOOP
+					EXECUTE format('SELECT fuzz.keep(bloom_agg(v, bloom_create(%s, %s, %L, %s))) ',
+						items, rate, layout, items / 20) || made;
+				END LOOP;
+			END LOOP;
+		END LOOP;
+	END LOOP;
+END
+$$;
+
+-- Larger ones, from 1 kB to 1 MB: sparse, full, overfull, saturated, folded, empty.
+WITH base AS MATERIALIZED (
+	SELECT n, most, fill, bloom_create(n, p, layout, seed) AS f
+	FROM (VALUES (800, 1), (8000, 2), (16000, 2), (80000, 2), (840000, 1)) AS size (n, most),
+		(VALUES (0.01, 'blocked', 0), (0.01, 'classic', 0), (1e-4, 'blocked', -1)) AS kind (p, layout, seed),
+		generate_series(1, 6) AS fill
+	WHERE fill IN (1, 6) OR n < 10000)
+SELECT count(keep((SELECT bloom_agg(i, base.f) FROM generate_series(1, n * most * fill / 12) AS i))) FROM base;
+SELECT count(keep(bloom_fold(bloom_from_bytea(bytes), p)))
+FROM (SELECT bytes FROM seed WHERE length(bytes) BETWEEN 2000 AND 200000 AND get_byte(bytes, 1) = 0
+	  ORDER BY id LIMIT 40) AS s, (VALUES (0.05), (0.5)) AS rate (p);
+INSERT INTO seed (bytes)
+SELECT substr(bytes, 1, 28) || decode(repeat('ff', length(bytes) - 28), 'hex')
+FROM seed WHERE length(bytes) BETWEEN 36 AND 200000 AND get_byte(bytes, 2) = 0 AND id % 7 = 0 ORDER BY id;
+SELECT count(keep(bloom_create(n, p, layout, seed)))
+FROM (VALUES (1::bigint), (1000), (100000)) AS size (n), (VALUES (0.01), (1e-9)) AS rate (p),
+	(VALUES ('blocked'), ('classic')) AS kind (layout), (VALUES (0), (42)) AS s (seed);
+SELECT count(keep(f)) FROM (SELECT bloom_union_agg(NULL) AS f UNION ALL SELECT bloom_agg(NULL::integer)) AS none;
+
+--
+-- Calls: every function, aggregate, operator and cast of the extension
+--
+-- In them @F and @G stand for filters, @E for an element, @I, @P and @T for a
+-- bigint, a float8 and a text, @f and @e for a filter and an element of a row.
+--
+
+CREATE VIEW member AS
+SELECT classid, objid FROM pg_depend
+WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
+	AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype');
+
+-- How to make the argument number n of those types; swapped exchanges the filters.
+CREATE FUNCTION argument(types oidvector, n integer, aggregate boolean, swapped boolean) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	type regtype := types[n];
+	filter regtype := 'bloomfilter'::regtype;
+	before integer := (SELECT count(*) FROM generate_series(0, n - 1) AS i WHERE types[i] = filter);
+	elements boolean := EXISTS (SELECT FROM unnest(types) AS t JOIN pg_type ON pg_type.oid = t
+		WHERE typtype = 'p');
+BEGIN
+	IF type = filter AND aggregate AND NOT elements THEN
+		RETURN '@f';
+	ELSIF type = filter THEN
+		RETURN CASE WHEN (before % 2 = 1) <> swapped THEN '@G' ELSE '@F' END;
+	ELSIF type::text LIKE 'any%' THEN
+		RETURN CASE WHEN aggregate THEN '@e' ELSE '@E' END;
+	END IF;
+	RETURN CASE type::text
+		WHEN 'bigint' THEN '@I'
+		WHEN 'integer' THEN 'hashint8(@I)'
+		WHEN 'double precision' THEN '@P'
+		WHEN 'real' THEN '@P::real'
+		WHEN 'text' THEN '@T'
+		WHEN 'bytea' THEN '@F::bytea'
+		WHEN 'boolean' THEN '(@I > 0)'
+	END;
+END
+$$;
+
+-- The type's own functions, those that make up aggregates and estimators: not to
+-- be called by name; they are reached through what they belong to.
+CREATE VIEW support_function AS
+SELECT p.oid FROM pg_proc p
+WHERE p.prorettype = 'internal'::regtype OR 'internal'::regtype = ANY (p.proargtypes::oid[])
+	OR p.prorettype = 'cstring'::regtype OR 'cstring'::regtype = ANY (p.proargtypes::oid[])
+UNION SELECT typsend FROM pg_type;
+
+CREATE TABLE call (kind text NOT NULL, sql text NOT NULL, result regtype NOT NULL, filters integer NOT NULL);
+
+INSERT INTO call
+SELECT CASE prokind WHEN 'a' THEN 'aggregate' ELSE 'scalar' END,
+	format('%s(%s)', p.oid::regproc, args), prorettype, filters
+FROM member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid,
+	LATERAL (SELECT count(*) FROM unnest(proargtypes) AS t WHERE t = 'bloomfilter'::regtype) AS n (filters),
+	LATERAL generate_series(0, (filters > 1 AND prokind = 'f')::integer) AS swapped,
+	LATERAL (SELECT string_agg(coalesce(argument(proargtypes, i, prokind = 'a', swapped = 1), '?'), ', ' ORDER BY i)
+			 FROM generate_series(0, pronargs - 1) AS i) AS a (args)
+WHERE p.oid NOT IN (SELECT oid FROM support_function)
+UNION ALL
+SELECT 'scalar', format('(%s OPERATOR(%s.%s) %s)',
+		CASE WHEN oprleft <> 0 THEN argument(format('%s %s', oprleft, oprright)::oidvector, 0, false, swapped = 1) END,
+		oprnamespace::regnamespace, oprname,
+		CASE WHEN oprleft <> 0 THEN argument(format('%s %s', oprleft, oprright)::oidvector, 1, false, swapped = 1)
+			ELSE argument(oprright::text::oidvector, 0, false, false) END), oprresult, 2
+FROM member JOIN pg_operator o ON classid = 'pg_operator'::regclass AND objid = o.oid,
+	(VALUES (0)) AS as_it_is (swapped)
+UNION ALL
+SELECT 'scalar', format('(%s)::%s', argument(castsource::text::oidvector, 0, false, false),
+		casttarget::regtype), casttarget, 1
+FROM member JOIN pg_cast c ON classid = 'pg_cast'::regclass AND objid = c.oid
+UNION ALL
+SELECT 'scalar', '@F::text', 'text'::regtype, 1;
+
+-- What numbers and words may make fail is kept apart; so is what has no filter to
+-- look at, or goes by the number of elements: sizing, which takes long.
+UPDATE call SET kind = 'sizing' WHERE sql !~ '@[FGf]' AND sql ~ '@[IPT]';
+UPDATE call SET kind = 'number' WHERE kind = 'scalar' AND sql ~ '@[IPT]';
+
+-- An operator as a condition on a column of elements: the planner estimates it.
+INSERT INTO call
+SELECT 'predicate', replace(replace(sql, '@E', '@e'), '@G', '@f'), result, filters
+FROM call WHERE kind = 'scalar' AND result = 'boolean'::regtype AND sql LIKE '(%';
+
+-- An aggregate as a window function: its state is used again after a result.
+INSERT INTO call
+SELECT 'window', sql || ' OVER w', result, filters FROM call WHERE kind = 'aggregate' AND sql !~ '@[A-Ze]';
+
+DO $$
+DECLARE
+	unknown text := (SELECT string_agg(sql, ', ') FROM fuzz.call WHERE sql LIKE '%?%');
+	missing text := (SELECT string_agg(p.oid::regprocedure::text, ', ')
+		FROM fuzz.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid
+		WHERE p.oid NOT IN (SELECT oid FROM fuzz.support_function)
+			AND NOT EXISTS (SELECT FROM fuzz.call WHERE starts_with(sql, p.oid::regproc || '(')));
+BEGIN
+	IF unknown IS NOT NULL THEN
+		RAISE 'live_setup.sql does not know how to make an argument of %', unknown;
+	ELSIF missing IS NOT NULL THEN
+		RAISE 'live_setup.sql misses %', missing;
+	END IF;
+END
+$$;
+
+-- Results as something that a hash of a row can be taken of. A filter must get
+-- past the type's own validation again.
+UPDATE call SET sql = CASE
+	WHEN result = 'bloomfilter'::regtype THEN format('(%s)::bytea::bloomfilter', sql)
+	WHEN result::text IN ('boolean', 'integer', 'bigint', 'double precision', 'real', 'text', 'bytea') THEN sql
+	ELSE format('(%s)::text', sql) END
+WHERE kind <> 'predicate';
+
+--
+-- Tables for what was accepted: out of line, compressed, inline. The padding makes
+-- even small filters leave the row.
+--
+
+CREATE TABLE stored (id bigint NOT NULL, how text NOT NULL, f bloomfilter, key text, pad text) PARTITION BY LIST (how);
+CREATE UNLOGGED TABLE stored_external PARTITION OF stored FOR VALUES IN ('external')
+	WITH (toast_tuple_target = 128, autovacuum_enabled = off);
+CREATE UNLOGGED TABLE stored_compressed PARTITION OF stored FOR VALUES IN ('compressed')
+	WITH (toast_tuple_target = 128, autovacuum_enabled = off);
+CREATE UNLOGGED TABLE stored_inline PARTITION OF stored FOR VALUES IN ('inline')
+	WITH (autovacuum_enabled = off);
+ALTER TABLE stored_external ALTER f SET STORAGE external, ALTER pad SET STORAGE plain;
+ALTER TABLE stored_compressed ALTER f SET STORAGE extended, ALTER pad SET STORAGE plain;
+ALTER TABLE stored_inline ALTER f SET STORAGE main;
+CREATE INDEX ON stored_external (id);
+CREATE INDEX ON stored_compressed (id);
+CREATE INDEX ON stored_inline (id);
+
+-- Filters with statistics, for the planner.
+CREATE TABLE filters AS SELECT bytes::bloomfilter AS f
+FROM seed, generate_series(1, 1 + id % 3) WHERE made_here AND length(bytes) < 2000;
+ANALYZE filters;
+
+CREATE UNLOGGED TABLE copied (f bloomfilter);
