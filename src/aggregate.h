@@ -9,8 +9,30 @@
 #include "core/format.h"
 #include "fmgr.h"
 
-/* The aggregate's memory context; an error if the function runs in none. */
-extern MemoryContext require_aggregate(FunctionCallInfo fcinfo);
+/*
+ * A kind of state.  The C names of all support functions that know it, and of
+ * no others, begin with the prefix.
+ */
+typedef struct StateKind
+{
+	uint32		magic;			/* a state's first field */
+	const char *prefix;
+} StateKind;
+
+/*
+ * The aggregate's memory context; an error if the function runs in none, or in
+ * one whose support functions do not all know this kind of state.  *approved,
+ * NULL at first, is kept from call to call and saves looking again.
+ */
+extern MemoryContext require_aggregate(FunctionCallInfo fcinfo, const StateKind *kind,
+									   fmNodePtr *approved);
+
+/* As that, for functions that keep nothing else in fn_extra. */
+static inline MemoryContext
+enter_aggregate(FunctionCallInfo fcinfo, const StateKind *kind)
+{
+	return require_aggregate(fcinfo, kind, (fmNodePtr *) &fcinfo->flinfo->fn_extra);
+}
 
 pg_noreturn extern void report_foreign_state(void);
 
@@ -18,19 +40,19 @@ pg_noreturn extern void report_foreign_state(void);
 extern PGDLLEXPORT Datum bloomfilter_agg_final(PG_FUNCTION_ARGS);
 
 /*
- * A state argument, NULL if it is; an error unless it begins with the magic
- * number.  Only functions that take type internal may call it, to which SQL
- * cannot pass anything else than a state of some aggregate.
+ * A state argument, NULL if it is.  require_aggregate() must have been called:
+ * the magic number tells states apart only where code of others, such as what
+ * distributes aggregates over servers, calls this function by itself.
  */
 static inline void *
-require_state(FunctionCallInfo fcinfo, int argument, uint32 magic)
+require_state(FunctionCallInfo fcinfo, int argument, const StateKind *kind)
 {
 	void	   *state;
 
 	if (PG_ARGISNULL(argument))
 		return NULL;
 	state = PG_GETARG_POINTER(argument);
-	if (*(uint32 *) state != magic)
+	if (*(uint32 *) state != kind->magic)
 		report_foreign_state();
 	return state;
 }

@@ -21,7 +21,7 @@ PG_FUNCTION_INFO_V1(bloomfilter_agg_serialize);
 PG_FUNCTION_INFO_V1(bloomfilter_agg_deserialize);
 PG_FUNCTION_INFO_V1(bloomfilter_agg_final);
 
-#define BUILD_MAGIC 0x626C6D31
+static const StateKind build_state = {0x626C6D31, "bloomfilter_agg_"};
 
 typedef struct BuildState
 {
@@ -47,10 +47,10 @@ typedef struct BuildSite
 static pg_noinline BuildSite *
 make_build_site(FunctionCallInfo fcinfo)
 {
-	BuildSite	resolved = {.aggregate = fcinfo->context, .expected_items = -1};
+	BuildSite	resolved = {.expected_items = -1};
 	BuildSite  *site;
 
-	require_aggregate(fcinfo);
+	require_aggregate(fcinfo, &build_state, &resolved.aggregate);
 	resolve_element_type(fcinfo, 1, &resolved.element);
 	site = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(*site));
 	*site = resolved;
@@ -67,20 +67,20 @@ enter_transition(FunctionCallInfo fcinfo)
 	if (unlikely(site == NULL))
 		return make_build_site(fcinfo);
 	if (unlikely(site->aggregate != fcinfo->context))
-	{
-		require_aggregate(fcinfo);
-		site->aggregate = fcinfo->context;
-	}
+		require_aggregate(fcinfo, &build_state, &site->aggregate);
 	return site;
 }
 
+/* Only in an aggregate that require_aggregate() has approved. */
 static pg_noinline BuildState *
 begin_build(FunctionCallInfo fcinfo, const bf_params *params)
 {
-	MemoryContext context = require_aggregate(fcinfo);
-	BuildState *state = MemoryContextAlloc(context, sizeof(*state));
+	MemoryContext context;
+	BuildState *state;
 
-	state->magic = BUILD_MAGIC;
+	(void) AggCheckCallContext(fcinfo, &context);
+	state = MemoryContextAlloc(context, sizeof(*state));
+	state->magic = build_state.magic;
 	state->expected_items = 0;
 	state->rate = params->rate;
 	begin_accumulator(&state->accumulator, params, context);
@@ -115,7 +115,7 @@ Datum
 bloomfilter_agg_self_sized(PG_FUNCTION_ARGS)
 {
 	BuildSite  *site = enter_transition(fcinfo);
-	BuildState *state = require_state(fcinfo, 0, BUILD_MAGIC);
+	BuildState *state = require_state(fcinfo, 0, &build_state);
 
 	if (state == NULL)
 		state = begin_default_build(fcinfo);
@@ -182,7 +182,7 @@ Datum
 bloomfilter_agg_sized(PG_FUNCTION_ARGS)
 {
 	BuildSite  *site = enter_transition(fcinfo);
-	BuildState *state = require_state(fcinfo, 0, BUILD_MAGIC);
+	BuildState *state = require_state(fcinfo, 0, &build_state);
 	int64		expected_items;
 	double		rate;
 
@@ -212,7 +212,7 @@ Datum
 bloomfilter_agg_onto(PG_FUNCTION_ARGS)
 {
 	BuildSite  *site = enter_transition(fcinfo);
-	BuildState *state = require_state(fcinfo, 0, BUILD_MAGIC);
+	BuildState *state = require_state(fcinfo, 0, &build_state);
 
 	if (state == NULL)
 		state = PG_ARGISNULL(2) ? begin_default_build(fcinfo)
@@ -242,9 +242,9 @@ bloomfilter_agg_combine(PG_FUNCTION_ARGS)
 	BuildState *state;
 	BuildState *other;
 
-	require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, BUILD_MAGIC);
-	other = require_state(fcinfo, 1, BUILD_MAGIC);
+	enter_aggregate(fcinfo, &build_state);
+	state = require_state(fcinfo, 0, &build_state);
+	other = require_state(fcinfo, 1, &build_state);
 	if (other == NULL)
 	{
 		if (state == NULL)
@@ -272,8 +272,8 @@ bloomfilter_agg_serialize(PG_FUNCTION_ARGS)
 {
 	BuildState *state;
 
-	require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, BUILD_MAGIC);
+	enter_aggregate(fcinfo, &build_state);
+	state = require_state(fcinfo, 0, &build_state);
 	PG_RETURN_BYTEA_P(serialize_accumulator(&state->accumulator));
 }
 
@@ -283,9 +283,9 @@ bloomfilter_agg_deserialize(PG_FUNCTION_ARGS)
 	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
 	BuildState *state;
 
-	require_aggregate(fcinfo);
+	enter_aggregate(fcinfo, &build_state);
 	state = palloc(sizeof(*state));
-	state->magic = BUILD_MAGIC;
+	state->magic = build_state.magic;
 	state->expected_items = 0;
 	state->rate = 0;
 	deserialize_accumulator(&state->accumulator, (const uint8 *) VARDATA_ANY(bytes),
@@ -294,27 +294,40 @@ bloomfilter_agg_deserialize(PG_FUNCTION_ARGS)
 }
 
 /*
- * The ladder of sizes is kept in fn_extra, so that it is solved once per query
- * rather than once per group.
+ * What the final function keeps from group to group in fn_extra: the ladder of
+ * sizes is solved once per query.
  */
+typedef struct FinalSite
+{
+	fmNodePtr	aggregate;
+	SizeLadder	ladder;
+} FinalSite;
+
+static FinalSite *
+enter_final(FunctionCallInfo fcinfo)
+{
+	FinalSite  *site = fcinfo->flinfo->fn_extra;
+
+	if (site == NULL)
+	{
+		site = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(*site));
+		fcinfo->flinfo->fn_extra = site;
+	}
+	require_aggregate(fcinfo, &build_state, &site->aggregate);
+	return site;
+}
+
 Datum
 bloomfilter_agg_final(PG_FUNCTION_ARGS)
 {
-	BuildState *state;
-	SizeLadder *ladder = fcinfo->flinfo->fn_extra;
+	FinalSite  *site = enter_final(fcinfo);
+	BuildState *state = require_state(fcinfo, 0, &build_state);
 
-	require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, BUILD_MAGIC);
 	if (state == NULL)
 	{
 		bf_params	params = unsized_params(DEFAULT_RATE);
 
 		PG_RETURN_POINTER(make_empty_value(&params));
 	}
-	if (ladder == NULL)
-	{
-		ladder = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(*ladder));
-		fcinfo->flinfo->fn_extra = ladder;
-	}
-	PG_RETURN_POINTER(finish_accumulator(&state->accumulator, ladder));
+	PG_RETURN_POINTER(finish_accumulator(&state->accumulator, &site->ladder));
 }

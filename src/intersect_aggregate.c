@@ -22,7 +22,7 @@ PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_serialize);
 PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_deserialize);
 PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_final);
 
-#define INTERSECT_MAGIC	0x626C6D33
+static const StateKind intersect_state = {0x626C6D33, "bloomfilter_intersect_agg_"};
 
 typedef struct IntersectState
 {
@@ -37,7 +37,7 @@ begin_intersection(MemoryContext context)
 {
 	IntersectState *state = MemoryContextAllocZero(context, sizeof(*state));
 
-	state->magic = INTERSECT_MAGIC;
+	state->magic = intersect_state.magic;
 	state->context = context;
 	return state;
 }
@@ -82,8 +82,8 @@ add_value(IntersectState *state, Bloomfilter *value)
 Datum
 bloomfilter_intersect_agg_add(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = require_aggregate(fcinfo);
-	IntersectState *state = require_state(fcinfo, 0, INTERSECT_MAGIC);
+	MemoryContext context = enter_aggregate(fcinfo, &intersect_state);
+	IntersectState *state = require_state(fcinfo, 0, &intersect_state);
 	bf_filter	filter;
 
 	if (state == NULL)
@@ -99,9 +99,9 @@ bloomfilter_intersect_agg_add(PG_FUNCTION_ARGS)
 Datum
 bloomfilter_intersect_agg_combine(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = require_aggregate(fcinfo);
-	IntersectState *state = require_state(fcinfo, 0, INTERSECT_MAGIC);
-	IntersectState *other = require_state(fcinfo, 1, INTERSECT_MAGIC);
+	MemoryContext context = enter_aggregate(fcinfo, &intersect_state);
+	IntersectState *state = require_state(fcinfo, 0, &intersect_state);
+	IntersectState *other = require_state(fcinfo, 1, &intersect_state);
 
 	if (state == NULL)
 		state = begin_intersection(context);
@@ -121,8 +121,8 @@ bloomfilter_intersect_agg_serialize(PG_FUNCTION_ARGS)
 	struct varlena *values[2];
 	int			count = 0;
 
-	require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, INTERSECT_MAGIC);
+	enter_aggregate(fcinfo, &intersect_state);
+	state = require_state(fcinfo, 0, &intersect_state);
 	if (state->value != NULL)
 		values[count++] = state->value;
 	if (state->unsized != NULL)
@@ -139,7 +139,7 @@ bloomfilter_intersect_agg_deserialize(PG_FUNCTION_ARGS)
 	IntersectState *state;
 	bf_filter	filter;
 
-	require_aggregate(fcinfo);
+	enter_aggregate(fcinfo, &intersect_state);
 	state = begin_intersection(CurrentMemoryContext);
 	while (read_serialized(&next, &left, &filter))
 		add_to_intersection(state, &filter);
@@ -153,8 +153,8 @@ bloomfilter_intersect_agg_final(PG_FUNCTION_ARGS)
 	Bloomfilter *result;
 	bf_filter	filter;
 
-	require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, INTERSECT_MAGIC);
+	enter_aggregate(fcinfo, &intersect_state);
+	state = require_state(fcinfo, 0, &intersect_state);
 	if (state == NULL)
 		PG_RETURN_NULL();
 	result = state->unsized != NULL ? state->unsized : state->value;

@@ -140,13 +140,23 @@ bloomfilter_out(PG_FUNCTION_ARGS)
 	PG_RETURN_CSTRING(text);
 }
 
+/*
+ * Its signature is that of a final function, too: an aggregate would pass its
+ * state for a message.
+ */
 Datum
 bloomfilter_recv(PG_FUNCTION_ARGS)
 {
 	StringInfo	message = (StringInfo) PG_GETARG_POINTER(0);
-	uint64		size = message->len - message->cursor;
-	const uint8 *bytes = (const uint8 *) pq_getmsgbytes(message, (int) size);
+	uint64		size;
+	const uint8 *bytes;
 
+	if (AggCheckCallContext(fcinfo, NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
+				 errmsg("bloomfilter_recv is no support function of aggregates")));
+	size = message->len - message->cursor;
+	bytes = (const uint8 *) pq_getmsgbytes(message, (int) size);
 	accept_bytes(bytes, size);
 	PG_RETURN_POINTER(make_varlena(bytes, size));
 }

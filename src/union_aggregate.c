@@ -25,7 +25,7 @@ PG_FUNCTION_INFO_V1(bloomfilter_union_agg_serialize);
 PG_FUNCTION_INFO_V1(bloomfilter_union_agg_deserialize);
 PG_FUNCTION_INFO_V1(bloomfilter_union_agg_final);
 
-#define UNION_MAGIC		0x626C6D32
+static const StateKind union_state = {0x626C6D32, "bloomfilter_union_agg_"};
 
 /* From BF_WORD_BITS to BF_MAX_BITS, each at least twice the one before. */
 #define MAX_SIZES		32
@@ -45,7 +45,7 @@ begin_union(MemoryContext context)
 {
 	UnionState *state = MemoryContextAllocZero(context, sizeof(*state));
 
-	state->magic = UNION_MAGIC;
+	state->magic = union_state.magic;
 	state->context = context;
 	return state;
 }
@@ -96,8 +96,8 @@ add_to_union(UnionState *state, const bf_filter *filter)
 Datum
 bloomfilter_union_agg_add(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = require_aggregate(fcinfo);
-	UnionState *state = require_state(fcinfo, 0, UNION_MAGIC);
+	MemoryContext context = enter_aggregate(fcinfo, &union_state);
+	UnionState *state = require_state(fcinfo, 0, &union_state);
 	bf_filter	filter;
 
 	if (state == NULL)
@@ -113,9 +113,9 @@ bloomfilter_union_agg_add(PG_FUNCTION_ARGS)
 Datum
 bloomfilter_union_agg_combine(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = require_aggregate(fcinfo);
-	UnionState *state = require_state(fcinfo, 0, UNION_MAGIC);
-	UnionState *other = require_state(fcinfo, 1, UNION_MAGIC);
+	MemoryContext context = enter_aggregate(fcinfo, &union_state);
+	UnionState *state = require_state(fcinfo, 0, &union_state);
+	UnionState *other = require_state(fcinfo, 1, &union_state);
 
 	if (state == NULL)
 		state = begin_union(context);
@@ -176,8 +176,8 @@ bloomfilter_union_agg_final(PG_FUNCTION_ARGS)
 {
 	UnionState *state;
 
-	require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, UNION_MAGIC);
+	enter_aggregate(fcinfo, &union_state);
+	state = require_state(fcinfo, 0, &union_state);
 	if (state == NULL || !state->has_params)
 	{
 		bf_params	params = unsized_params(DEFAULT_RATE);
@@ -198,8 +198,8 @@ bloomfilter_union_agg_serialize(PG_FUNCTION_ARGS)
 	struct varlena *parts[MAX_SIZES];
 	int			count = 0;
 
-	require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, UNION_MAGIC);
+	enter_aggregate(fcinfo, &union_state);
+	state = require_state(fcinfo, 0, &union_state);
 	if (state->has_params && state->nsizes == 0)
 		parts[count++] = make_empty_value(&state->params);
 	for (int i = 0; i < state->nsizes; i++)
@@ -216,7 +216,7 @@ bloomfilter_union_agg_deserialize(PG_FUNCTION_ARGS)
 	UnionState *state;
 	bf_filter	filter;
 
-	require_aggregate(fcinfo);
+	enter_aggregate(fcinfo, &union_state);
 	state = begin_union(CurrentMemoryContext);
 	while (read_serialized(&next, &left, &filter))
 		add_to_union(state, &filter);
