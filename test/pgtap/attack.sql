@@ -1,0 +1,215 @@
+-- What an ordinary user can do: every function, operator, cast and aggregate of the
+-- extension, as the catalog lists them, with every combination of NULLs and hostile
+-- values in its arguments. The answer is a result or an error of a documented kind.
+BEGIN;
+SELECT plan(8);
+
+CREATE SCHEMA attack;
+
+CREATE TABLE attack.member AS
+SELECT classid, objid FROM pg_depend
+WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
+  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype');
+
+-- Filters, by name. Such as are no filters only a superuser can store.
+CREATE FUNCTION attack.forge(bytea, int DEFAULT 1) RETURNS bloomfilter LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
+CREATE FUNCTION attack.bytes(header text, payload text DEFAULT '', times int DEFAULT 1) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+    SELECT decode(replace(header, ' ', '') || repeat(payload, times), 'hex')
+$$;
+
+CREATE TABLE attack.filter (name text PRIMARY KEY, f bloomfilter, corrupt bool NOT NULL DEFAULT false);
+INSERT INTO attack.filter SELECT 'unsized', bloom_agg(x) FROM generate_series(1, 0) x;
+INSERT INTO attack.filter SELECT 'sparse', bloom_agg(x, 1000) FROM generate_series(1, 5) x;
+INSERT INTO attack.filter SELECT 'dense', bloom_agg(x, 1000) FROM generate_series(1, 1000) x;
+INSERT INTO attack.filter SELECT 'own size', bloom_agg(x) FROM generate_series(1, 300) x;
+INSERT INTO attack.filter SELECT 'texts', bloom_agg(x::text, 1000) FROM generate_series(1, 1000) x;
+INSERT INTO attack.filter SELECT 'floats', bloom_agg(x::float8, 1000) FROM generate_series(1, 3) x;
+INSERT INTO attack.filter SELECT 'other k', bloom_agg(x, 1000, 0.3) FROM generate_series(1, 1000) x;
+INSERT INTO attack.filter SELECT 'stored dense', bloom_agg(x, 20000) FROM generate_series(1, 20000) x;
+INSERT INTO attack.filter SELECT 'stored sparse', bloom_agg(x, 2000000) FROM generate_series(1, 5000) x;
+INSERT INTO attack.filter SELECT 'many bits', bloom_agg(x, bloom_create(4000000)) FROM generate_series(1, 5) x;
+INSERT INTO attack.filter SELECT 'classic', bloom_agg(x, bloom_create(1000, 0.01, 'classic')) FROM generate_series(1, 1000) x;
+INSERT INTO attack.filter VALUES
+    ('NULL', NULL),
+    ('empty', bloom_create(1000)),
+    ('three blocks', bloom_add(bloom_create(150), 1)),
+    ('other seed', bloom_add(bloom_create(1000, 0.01, 'blocked', -1), 1)),
+    ('most bits', bloom_add(bloom_create(216000000, 0.01, 'blocked', 7), 'one')),
+    ('saturated', attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0002000000000000', 'ff', 64)::bloomfilter),
+    ('smallest saturated', attack.bytes('01 01 00 07 14000000 0ad7233c 0000000000000000 4000000000000000', 'ff', 8)::bloomfilter),
+    ('saturated, k = 32', attack.bytes('01 00 00 20 14000000 0ad7233c 0000000000000000 0000010000000000', 'ff', 8192)::bloomfilter),
+    ('least rate', attack.bytes('01 00 00 01 19000000 01000000 0000000000000000 0002000000000000', 'aa', 64)::bloomfilter),
+    ('hash of zero', attack.bytes('01 00 01 06 14000000 0ad7233c 0000000000000000 0000010000000000', '0000000000000000')::bloomfilter);
+INSERT INTO attack.filter (name, f, corrupt) VALUES
+    ('no byte', attack.forge(''), true),
+    ('one byte', attack.forge('\x01'), true),
+    ('short header', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 00020000000000')), true),
+    ('version 0', attack.forge(attack.bytes('00 00 00 06 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
+    ('layout 2', attack.forge(attack.bytes('01 02 00 06 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
+    ('flags 255', attack.forge(attack.bytes('01 00 ff 06 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
+    ('a state', attack.forge(attack.bytes('01 00 03 06 14000000 0ad7233c 0000000000000000 0000000000000000', 'aaaaaaaaaaaaaaaa')), true),
+    ('k = 0', attack.forge(attack.bytes('01 00 00 00 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
+    ('k = 33', attack.forge(attack.bytes('01 00 00 21 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
+    ('class 1', attack.forge(attack.bytes('01 00 00 06 01000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
+    ('no class', attack.forge(attack.bytes('01 00 00 06 00000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
+    ('rate NaN', attack.forge(attack.bytes('01 00 00 06 14000000 0000c07f 0000000000000000 0002000000000000', 'aa', 64)), true),
+    ('no bits', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0000000000000000', 'aa', 64)), true),
+    ('2^63 bits', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0000000000000080', 'aa', 64)), true),
+    ('2^31 bits, 64 there', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0000008000000000', 'aa', 64)), true),
+    ('513 bits', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0102000000000000', 'aa', 64)), true),
+    ('a byte more', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 65)), true),
+    ('half a hash', attack.forge(attack.bytes('01 00 01 06 14000000 0ad7233c 0000000000000000 0000000400000000', 'aaaaaaaa')), true),
+    ('disorder', attack.forge(attack.bytes('01 00 01 06 14000000 0ad7233c 0000000000000000 0000000400000000', 'ffffffffffffffffffffffffffffff7f')), true),
+    ('one hash twice', attack.forge(attack.bytes('01 00 01 06 14000000 0ad7233c 0000000000000000 0000000400000000', 'ffffffffffffff7f', 2)), true),
+    ('stored disorder', attack.forge(attack.bytes('01 00 01 06 14000000 0ad7233c 0000000000000000 0000000400000000', 'fffffffffffffffffefffffffffffffffdffffffffffff7f', 500)), true),
+    ('stored, cut off', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0000010000000000', 'aa', 8191)), true),
+    ('noise', attack.forge(decode(repeat(md5('noise'), 5), 'hex')), true);
+
+-- What stands for an argument of each type: an expression, and whether it is null or no filter.
+CREATE TABLE attack.value (type regtype, call text, missing bool NOT NULL DEFAULT false, corrupt bool NOT NULL DEFAULT false);
+INSERT INTO attack.value
+SELECT 'bloomfilter', format('(SELECT f FROM attack.filter WHERE name = %L)', name), f IS NULL, corrupt FROM attack.filter;
+INSERT INTO attack.value
+SELECT v.type::regtype, format('%L::%s', call, v.type), call IS NULL FROM (VALUES
+    ('bigint', ARRAY[NULL, '0', '1', '-1', '100', '1000000', '216000000', '9223372036854775807', '-9223372036854775808']),
+    ('integer', ARRAY[NULL, '0', '-1', '2147483647']), ('smallint', ARRAY[NULL, '0']), ('oid', ARRAY[NULL, '0']),
+    ('float8', ARRAY[NULL, '0', '1e-9', '1e-10', '1e-320', '0.01', '0.3', '0.5', '0.51', '1', '-1', 'NaN', 'Infinity', '-Infinity']),
+    ('text', ARRAY[NULL, 'blocked', 'CLASSIC', '', 'blocked ', '☃', repeat('☃', 1000)]),
+    ('cstring', ARRAY['', '\', '\x', '\x0', '\xzz', '\X01', 'x', '\x01☃', 'null'])) v (type, calls), unnest(calls) call;
+INSERT INTO attack.value VALUES ('cstring', 'NULL::cstring', true), ('bytea', 'NULL::bytea', true), ('internal', 'NULL', true);
+
+-- What is no filter, as bytes and as text, and what is one, but for one byte of its header.
+CREATE FUNCTION attack.bytes_of(bloomfilter, int DEFAULT 1) RETURNS bytea LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
+CREATE TABLE attack.message AS
+SELECT row_number() OVER () AS n, b FROM (
+    SELECT attack.bytes_of(f) FROM attack.filter WHERE f IS NOT NULL
+    UNION SELECT set_byte(attack.bytes_of(f), i, (get_byte(attack.bytes_of(f), i) + change) % 256)
+    FROM attack.filter, generate_series(0, 27) i, unnest(ARRAY[1, 2, 64, 128, 255]) change WHERE name IN ('dense', 'sparse', 'classic')) s (b);
+INSERT INTO attack.value SELECT 'bytea', format('(SELECT b FROM attack.message WHERE n = %s)', n) FROM attack.message;
+INSERT INTO attack.value SELECT 'cstring', format('(SELECT byteaout(b) FROM attack.message WHERE n = %s)', n) FROM attack.message;
+
+-- Elements: of every type that can be one, and of others.
+CREATE TYPE attack.mood AS ENUM ('sad', 'happy');
+CREATE TYPE attack.pair AS (a int, b int);
+CREATE DOMAIN attack.number AS int;
+CREATE DOMAIN attack.numbers AS int[];
+CREATE COLLATION attack.nondeterministic (PROVIDER = icu, LOCALE = 'und', DETERMINISTIC = false);
+INSERT INTO attack.value
+SELECT t, call, call LIKE 'NULL%' FROM unnest('{anycompatible,anyelement}'::regtype[]) t, unnest(ARRAY[
+    '1', '2::smallint', '3::bigint', '-1::attack.number', '1.0', '''NaN''::numeric', '1::real', '''NaN''::float8',
+    '''a''::text', 'repeat(''a'', 1000000)', '''a''::varchar(3)', '''a''::char(5)', '''a''::name', '''a''::"char"', '''\x00''::bytea', 'true',
+    'date ''infinity''', 'time ''24:00''', 'timetz ''00:00+15''', 'timestamp ''-infinity''', 'timestamptz ''infinity''',
+    'interval ''178000000 years''', '''00000000-0000-0000-0000-000000000000''::uuid', 'inet ''::/0''', 'cidr ''10/8''',
+    'macaddr ''08:00:2b:01:02:03''', 'macaddr8 ''08:00:2b:01:02:03:04:05''', '''sad''::attack.mood', '''{1}''::attack.numbers',
+    'ARRAY[1]', '(1, 2)::attack.pair', 'ROW (1)', 'json ''1''', 'jsonb ''1''', 'point ''(1,2)''', 'money ''1''', 'B''1''', '1::oid',
+    'int4range ''[1,2)''', 'tsvector ''a''', '''a''::text COLLATE attack.nondeterministic', 'bloom_create(1)',
+    'NULL::int', 'NULL::text', 'NULL::point', 'NULL::attack.pair', 'NULL::bloomfilter']) call;
+INSERT INTO attack.value VALUES ('anycompatible', '''a''', false), ('anycompatible', 'NULL', true);
+
+CREATE TYPE attack.report AS (calls bigint, errors bigint, wrong text[]);
+
+-- Makes every call that a template, with %s for each argument, stands for.
+CREATE FUNCTION attack.storm(template text, types regtype[], result regtype, strict bool) RETURNS attack.report LANGUAGE plpgsql AS $$
+DECLARE
+    r attack.report := (0, 0, NULL);
+    call record;
+    query text;
+    good bool;
+    missing bool;
+BEGIN
+    FOR call IN
+        WITH RECURSIVE calls (calls, missing, corrupt) AS (
+            SELECT '{}'::text[], false, false
+            UNION ALL
+            SELECT c.calls || v.call, c.missing OR v.missing, c.corrupt OR v.corrupt
+            FROM calls c JOIN attack.value v ON v.type = types[1 + cardinality(c.calls)] AND NOT (c.corrupt AND v.corrupt))
+        SELECT * FROM calls WHERE cardinality(calls) = cardinality(types)
+    LOOP
+        r.calls := r.calls + 1;
+        query := format(template, VARIADIC call.calls);
+        good := false;
+        BEGIN
+            EXECUTE format('SELECT r IS NULL, %s FROM (SELECT %s AS r OFFSET 0) s',
+                CASE WHEN result = 'bloomfilter'::regtype THEN 'r::bytea::bloomfilter = r' ELSE 'length(r::text) > 0' END, query)
+                INTO missing, good;
+            good := missing OR good AND NOT (strict AND call.missing);
+        EXCEPTION WHEN others THEN
+            r.errors := r.errors + 1;
+            good := SQLSTATE = ANY (CASE
+                WHEN 'internal'::regtype = ANY (types) THEN '{42883}'::text[]
+                WHEN call.corrupt THEN '{XX001,22P03,22023,42804,0A000}'
+                ELSE '{22P02,22P03,22023,22004,54000,42804,0A000}' END);
+            query := query || ': ' || SQLSTATE || ' ' || SQLERRM;
+        END;
+        IF good IS NOT TRUE THEN
+            r.wrong := r.wrong || left(query, 300);
+        END IF;
+    END LOOP;
+    IF r.calls = 0 THEN
+        r.wrong := ARRAY['no values for ' || types::text];
+    END IF;
+    r.wrong := r.wrong[1:5];
+    RETURN r;
+END
+$$;
+
+CREATE FUNCTION attack.verdict(what text, reports attack.report[]) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT is(array_agg(w), NULL, what) FROM unnest(reports) r, unnest(r.wrong) w
+    UNION ALL
+    SELECT diag(format('%s: %s calls, %s errors', what, sum(r.calls), sum(r.errors))) FROM unnest(reports) r
+$$;
+
+CREATE ROLE bloomtype_attacker;
+GRANT USAGE ON SCHEMA attack TO bloomtype_attacker;
+GRANT SELECT ON ALL TABLES IN SCHEMA attack TO bloomtype_attacker;
+SET LOCAL ROLE bloomtype_attacker;
+SELECT is(current_setting('is_superuser'), 'off', 'as an ordinary user');
+
+SELECT attack.verdict('every function', array_agg(attack.storm(
+    format('%I.%I(%s)', nspname, proname, array_to_string(array_fill('%s'::text, ARRAY[pronargs]), ', ')),
+    string_to_array(proargtypes::text, ' ')::oid[]::regtype[], prorettype, proisstrict)))
+FROM attack.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid JOIN pg_namespace n ON n.oid = pronamespace
+WHERE prokind = 'f';
+
+SELECT attack.verdict('every operator', array_agg(attack.storm(
+    format('%s OPERATOR(%I.%s) %%s', CASE WHEN oprleft <> 0 THEN '%s' END, nspname, oprname),
+    array_remove(ARRAY[oprleft, oprright], 0)::regtype[], oprresult, true)))
+FROM attack.member JOIN pg_operator o ON classid = 'pg_operator'::regclass AND objid = o.oid JOIN pg_namespace n ON n.oid = oprnamespace;
+
+SELECT attack.verdict('every cast', array_agg(attack.storm(
+    format('%%s::%s', casttarget::regtype), ARRAY[castsource]::regtype[], casttarget, true)))
+FROM attack.member JOIN pg_cast c ON classid = 'pg_cast'::regclass AND objid = c.oid;
+
+-- Over two rows that are the same, over a frame that moves, and over two filters.
+SELECT attack.verdict('every aggregate' || how, array_agg(attack.storm(
+    format('(SELECT %I.%I(%s) %s LIMIT 1)', nspname, proname, array_to_string(array_fill('%s'::text, ARRAY[pronargs]), ', '), called),
+    string_to_array(proargtypes::text, ' ')::oid[]::regtype[], prorettype, false)))
+FROM attack.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid JOIN pg_namespace n ON n.oid = pronamespace,
+    (VALUES (1, '', 'FROM generate_series(1, 2) i'),
+            (2, ' in a window', 'OVER (ORDER BY i ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM generate_series(1, 3) i')) v (n, how, called)
+WHERE prokind = 'a' GROUP BY v.n, how ORDER BY v.n;
+SELECT attack.verdict('every aggregate of two filters', array_agg(attack.storm(
+    format('(SELECT %I.%I(f) FROM (VALUES (%%s), (%%s)) v (f))', nspname, proname), '{bloomfilter,bloomfilter}', prorettype, false)))
+FROM attack.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid JOIN pg_namespace n ON n.oid = pronamespace
+WHERE prokind = 'a' AND proargtypes::text = 'bloomfilter'::regtype::oid::text;
+
+-- What the planner does with a constant filter.
+RESET ROLE;
+CREATE FUNCTION attack.constant(text) RETURNS bloomfilter LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN RETURN (SELECT f FROM attack.filter WHERE name = $1); END $$;
+CREATE TABLE attack.input AS SELECT x, x::text AS t, nullif(x, 5)::float8 AS f FROM generate_series(1, 1000) x;
+ANALYZE attack.input;
+GRANT SELECT ON attack.input TO bloomtype_attacker;
+DELETE FROM attack.value WHERE type IN ('anycompatible', 'bloomfilter');
+INSERT INTO attack.value VALUES ('anycompatible', 'x'), ('anycompatible', 't'), ('anycompatible', 'f'), ('anycompatible', 'ROW (x)');
+INSERT INTO attack.value SELECT 'bloomfilter', format('attack.constant(%L)', name), f IS NULL, corrupt FROM attack.filter;
+SET LOCAL ROLE bloomtype_attacker;
+SELECT attack.verdict('every operator with a constant filter', array_agg(attack.storm(
+    format('(SELECT count(*) FROM attack.input WHERE %s OPERATOR(%I.%s) %%s)', CASE WHEN oprleft <> 0 THEN '%s' END, nspname, oprname),
+    array_remove(ARRAY[oprleft, oprright], 0)::regtype[], 'bigint', false)))
+FROM attack.member JOIN pg_operator o ON classid = 'pg_operator'::regclass AND objid = o.oid JOIN pg_namespace n ON n.oid = oprnamespace
+WHERE oprresult = 'bool'::regtype;
+RESET ROLE;
+
+SELECT * FROM finish();
+ROLLBACK;
