@@ -1,0 +1,164 @@
+-- Do the catalog entries agree with one another?  As PostgreSQL's own opr_sanity and
+-- type_sanity ask of its built-in objects; but for the first and those that say
+-- otherwise, no query finds anything.
+CREATE TEMP VIEW member AS
+	SELECT classid, objid FROM pg_depend
+	WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype')
+		-- an array type is made by the server, which counts it from release 17 on
+		AND NOT (classid = 'pg_type'::regclass AND objid IN (SELECT oid FROM pg_type WHERE typelem <> 0));
+CREATE TEMP VIEW function AS
+	SELECT p.oid::regprocedure AS name, p.* FROM member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid;
+CREATE TEMP VIEW operator AS
+	SELECT o.oid::regoperator AS name, o.* FROM member JOIN pg_operator o ON classid = 'pg_operator'::regclass AND objid = o.oid;
+CREATE TEMP VIEW aggregate AS
+	SELECT f.name, a.* FROM function f JOIN pg_aggregate a ON aggfnoid = f.oid;
+
+SELECT classid::regclass, count(*) FROM member GROUP BY 1 ORDER BY 1::text;
+
+-- objects with an empty comment; functions, but support functions, that share one
+SELECT pg_describe_object(classid, objid, 0), obj_description(objid, classid::regclass::name)
+FROM member WHERE obj_description(objid, classid::regclass::name) !~ '\w';
+SELECT array_agg(name ORDER BY name::text), obj_description(oid) FROM function, LATERAL obj_description(oid, 'pg_proc')
+WHERE obj_description !~ '^(I/O|aggregate .* function)$' GROUP BY 2 HAVING count(*) > 1;
+
+--
+-- Functions
+--
+
+-- of another library or language, with rights or settings of its own, promising not to leak, not callable by everyone
+SELECT name FROM function JOIN pg_language l ON l.oid = prolang
+WHERE prokind = 'f' AND (lanname <> 'c' OR probin IS DISTINCT FROM (SELECT min(probin) FROM function))
+	OR prosecdef OR proleakproof OR proconfig IS NOT NULL OR proacl IS NOT NULL OR proretset OR provariadic <> 0;
+-- of a schema other than the type's
+SELECT name FROM function WHERE pronamespace <> (SELECT typnamespace FROM pg_type WHERE typname = 'bloomfilter');
+-- with one implementation, but different promises
+SELECT a.name, b.name FROM function a JOIN function b ON a.prosrc = b.prosrc AND a.probin = b.probin AND a.oid < b.oid
+WHERE (a.prolang, a.proisstrict, a.provolatile, a.proparallel, a.prorettype, a.procost, a.prorows)
+	<> (b.prolang, b.proisstrict, b.provolatile, b.proparallel, b.prorettype, b.procost, b.prorows);
+-- that return internal or a polymorphic type without taking one, and so cannot be kept from SQL or resolved
+SELECT name FROM function
+WHERE prorettype = 'internal'::regtype AND NOT 'internal'::regtype = ANY (proargtypes)
+	OR prorettype::regtype::text LIKE 'any%';
+-- not strict: those that must see a null
+SELECT name FROM function WHERE NOT proisstrict AND prokind = 'f' ORDER BY name::text;
+
+--
+-- The type
+--
+
+SELECT typname, typcategory, typispreferred, typisdefined, typbyval, typlen, typstorage, typalign, typcollation, typmodin, typanalyze
+FROM member JOIN pg_type t ON classid = 'pg_type'::regclass AND t.oid = objid;
+SELECT t.typname FROM member JOIN pg_type t ON classid = 'pg_type'::regclass AND t.oid = objid
+	LEFT JOIN pg_type a ON a.oid = t.typarray AND a.typelem = t.oid AND a.typalign = t.typalign
+WHERE a.oid IS NULL;
+-- I/O functions of another type's, or that are not strict or not immutable
+SELECT i.name FROM member JOIN pg_type t ON classid = 'pg_type'::regclass AND t.oid = objid
+	JOIN function i ON i.oid IN (typinput, typoutput, typreceive, typsend)
+WHERE NOT i.proisstrict OR i.provolatile <> 'i' OR i.pronargs <> 1 OR concat_ws(' to ', i.proargtypes[0]::regtype, i.prorettype::regtype)
+	<> CASE i.oid WHEN typinput THEN 'cstring to ' || t.oid::regtype WHEN typoutput THEN t.oid::regtype || ' to cstring'
+		WHEN typreceive THEN 'internal to ' || t.oid::regtype ELSE t.oid::regtype || ' to bytea' END;
+
+--
+-- Casts
+--
+
+-- whose function does not fit, that are applied unasked, or that have no way back
+SELECT castsource::regtype, casttarget::regtype
+FROM member JOIN pg_cast c ON classid = 'pg_cast'::regclass AND c.oid = objid LEFT JOIN function f ON f.oid = castfunc
+WHERE f.oid IS NULL OR castcontext <> 'e' OR castmethod <> 'f' OR pronargs <> 1 OR proargtypes[0] <> castsource
+	OR prorettype <> casttarget OR provolatile <> 'i' OR NOT proisstrict
+	OR NOT EXISTS (SELECT FROM pg_cast b WHERE b.castsource = c.casttarget AND b.casttarget = c.castsource);
+
+--
+-- Operators
+--
+
+-- that have not the types of their function
+SELECT o.name, f.name FROM operator o LEFT JOIN function f ON f.oid = oprcode
+WHERE f.oid IS NULL OR oprresult <> prorettype
+	OR array_to_string(array_remove(ARRAY[oprleft, oprright], 0::oid), ' ') <> proargtypes::text
+	OR NOT proisstrict OR provolatile <> 'i';
+-- that share a function with another
+SELECT array_agg(name) FROM operator GROUP BY oprcode HAVING count(*) > 1;
+-- with two operands, but without a commutator that points back and swaps them
+SELECT a.name FROM operator a LEFT JOIN operator b ON b.oid = a.oprcom AND b.oprcom = a.oid
+	AND b.oprleft = a.oprright AND b.oprright = a.oprleft AND b.oprresult = a.oprresult
+WHERE a.oprkind = 'b' AND b.oid IS NULL;
+-- with a negator that does not point back, is the operator itself, or has other operands
+SELECT a.name FROM operator a LEFT JOIN operator b ON b.oid = a.oprnegate AND b.oprnegate = a.oid AND b.oid <> a.oid
+	AND (b.oprleft, b.oprright, b.oprresult) = (a.oprleft, a.oprright, 'bool'::regtype::oid)
+WHERE a.oprnegate <> 0 AND b.oid IS NULL;
+-- whose commutator's or negator's function makes other promises
+SELECT a.name, b.name FROM operator a JOIN operator b ON b.oid IN (a.oprcom, a.oprnegate)
+	JOIN function f ON f.oid = a.oprcode JOIN function g ON g.oid = b.oprcode
+WHERE (f.proisstrict, f.provolatile, f.proparallel, f.procost) <> (g.proisstrict, g.provolatile, g.proparallel, g.procost);
+-- boolean ones without estimators, others with, or another's than the commutator's
+SELECT a.name FROM operator a LEFT JOIN operator b ON b.oid = a.oprcom
+WHERE (a.oprresult = 'bool'::regtype) <> (a.oprrest <> 0) OR (a.oprrest <> 0) <> (a.oprjoin <> 0)
+	OR (a.oprrest, a.oprjoin) <> (b.oprrest, b.oprjoin);
+-- with estimators of another signature
+SELECT name, oprrest, oprjoin FROM operator
+	JOIN pg_proc r ON r.oid = oprrest JOIN pg_proc j ON j.oid = oprjoin
+WHERE r.proargtypes::oid[]::regtype[] <> '[0:3]={internal,oid,internal,integer}'::regtype[]
+	OR j.proargtypes::oid[]::regtype[] <> '[0:4]={internal,oid,internal,smallint,internal}'::regtype[]
+	OR (r.prorettype, j.prorettype) <> ('float8'::regtype, 'float8'::regtype)
+	OR r.provolatile = 'v' OR j.provolatile = 'v' OR NOT r.proisstrict OR NOT j.proisstrict;
+-- that claim to hash or merge without an operator class for it, or that one has but do not claim to
+SELECT name FROM operator o
+WHERE oprcanhash <> EXISTS (SELECT FROM pg_amop WHERE amopopr = o.oid AND amopstrategy = 1
+		AND amopmethod = (SELECT oid FROM pg_am WHERE amname = 'hash'))
+	OR oprcanmerge OR oprcanhash AND oprcom <> oid;
+-- whose comment is the function's
+SELECT o.name, obj_description(o.oid, 'pg_operator') FROM operator o WHERE obj_description(o.oid, 'pg_operator') ~ 'implementation';
+
+--
+-- Operator classes
+--
+
+SELECT opcname, amname, amvalidate(c.oid), opcdefault, opcintype::regtype, opckeytype
+FROM member JOIN pg_opclass c ON classid = 'pg_opclass'::regclass AND c.oid = objid JOIN pg_am a ON a.oid = opcmethod;
+-- what is in a family: members that are not of the extension
+SELECT amopopr::regoperator FROM member JOIN pg_amop ON classid = 'pg_opfamily'::regclass AND amopfamily = objid
+WHERE amopopr NOT IN (SELECT oid FROM operator);
+SELECT amproc FROM member JOIN pg_amproc ON classid = 'pg_opfamily'::regclass AND amprocfamily = objid
+WHERE amproc NOT IN (SELECT oid FROM function WHERE proisstrict AND provolatile = 'i');
+SELECT amprocnum, amproc FROM member JOIN pg_amproc ON classid = 'pg_opfamily'::regclass AND amprocfamily = objid ORDER BY 1;
+
+--
+-- Aggregates
+--
+
+-- whose entry as a function is not what an aggregate's must be
+SELECT name FROM function WHERE prokind = 'a'
+	AND (proisstrict OR provolatile <> 'i' OR proparallel <> 's' OR oid NOT IN (SELECT aggfnoid FROM aggregate));
+-- with some of what parallel plans need, but not all
+SELECT name FROM aggregate
+WHERE (aggcombinefn = 0) <> (aggserialfn = 0) OR (aggserialfn = 0) <> (aggdeserialfn = 0) OR aggcombinefn = 0;
+-- whose transition function does not take the state and the arguments, or, being strict, has no first state
+SELECT a.name, t.name FROM aggregate a JOIN function f ON f.oid = aggfnoid LEFT JOIN function t ON t.oid = aggtransfn
+WHERE t.oid IS NULL OR t.proargtypes::text <> aggtranstype || ' ' || f.proargtypes::text OR t.prorettype <> aggtranstype
+	OR t.proisstrict OR aggtranstype <> 'internal'::regtype OR agginitval IS NOT NULL OR aggtransspace <= 0;
+-- whose final function does not take the state alone, or is strict: over no rows it makes the result
+SELECT a.name, t.name FROM aggregate a JOIN function f ON f.oid = aggfnoid LEFT JOIN function t ON t.oid = aggfinalfn
+WHERE t.oid IS NULL OR t.proargtypes::text <> aggtranstype::text OR t.prorettype <> f.prorettype OR t.proisstrict
+	OR aggfinalextra OR aggfinalmodify <> 'r';
+-- whose other support functions have another signature, or strictness
+SELECT a.name FROM aggregate a LEFT JOIN function c ON c.oid = aggcombinefn LEFT JOIN function s ON s.oid = aggserialfn
+	LEFT JOIN function d ON d.oid = aggdeserialfn
+WHERE (c.proargtypes::oid[]::regtype[], c.prorettype, c.proisstrict)
+		IS DISTINCT FROM ('[0:1]={internal,internal}'::regtype[], 'internal'::regtype::oid, false)
+	OR (s.proargtypes::oid[]::regtype[], s.prorettype, s.proisstrict)
+		IS DISTINCT FROM ('[0:0]={internal}'::regtype[], 'bytea'::regtype::oid, true)
+	OR (d.proargtypes::oid[]::regtype[], d.prorettype, d.proisstrict)
+		IS DISTINCT FROM ('[0:1]={bytea,internal}'::regtype[], 'internal'::regtype::oid, true);
+-- that one takes for another when it has forgotten a comma before ORDER BY: those of one name are known
+SELECT proname, array_agg(pronargs ORDER BY oid) FROM function WHERE prokind = 'a' GROUP BY 1 HAVING count(*) > 1;
+-- with moving frames, sort operators, or of another kind: none of ours
+SELECT name FROM aggregate WHERE aggmtransfn <> 0 OR aggsortop <> 0 OR aggkind <> 'n' OR aggnumdirectargs <> 0;
+-- support functions that no aggregate uses, and functions that nothing names which are not for SQL
+SELECT name FROM function f
+WHERE 'internal'::regtype = ANY (proargtypes)
+	AND NOT EXISTS (SELECT FROM aggregate WHERE f.oid IN (aggtransfn, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn))
+	AND NOT EXISTS (SELECT FROM operator WHERE f.oid IN (oprrest, oprjoin))
+	AND NOT EXISTS (SELECT FROM pg_type WHERE typreceive = f.oid);
