@@ -12,6 +12,7 @@ of memory. Needs python3-xxhash, psql and a superuser. Everything lives in a sch
 import math
 import os
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -132,6 +133,9 @@ def psql(script):
     return output.split("\n")[:-1]
 
 
+expressions = []  # all that were cancelled
+
+
 class Work:
     """An expression that takes long, or would if it were computed again and again. No more than whether it
     is null should leave a subquery: the server copies a subquery's result, and no one can cancel that."""
@@ -139,6 +143,7 @@ class Work:
     def __init__(self, name, expression, marked=False, within=0.09):
         self.name, self.expression = name, expression
         self.marked = marked  # the expression itself tells when it is to be cancelled
+        expressions.append(expression)
         self.within = within  # seconds; how long to let it run at most
 
 
@@ -285,6 +290,7 @@ def test_text(rng):
         Work("256 MiB from bytea", "b::bloomfilter"),
         Work("bloom_add of 512 MiB of text", "bloom_add(c, t)"),
         Work("@> of 512 MiB of text", "d @> t"),
+        Work("<@ of 512 MiB of text", "t <@ d"),
         Work("bloom_agg of 256 MiB of bytea", "SELECT bloom_agg(b) IS NULL FROM generate_series(1, 3)"),
     ]
     variables = "b bytea; c bloomfilter; d bloomfilter; f bloomfilter; t text;"
@@ -344,8 +350,22 @@ def test_building(rng):
     race(rng, "building", "", "", works)
 
 
+# Into the server's data directory, and from there.
+COPY = f"{NAME}.copy"
+STORED = f"""
+COPY {SCHEMA}.stored TO PROGRAM 'cat > {COPY}' (FORMAT binary);
+CREATE UNLOGGED TABLE {SCHEMA}.loaded (LIKE {SCHEMA}.stored);
+CREATE FUNCTION {SCHEMA}.load() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN EXECUTE format('COPY loaded FROM %L (FORMAT binary)', current_setting('data_directory') || '/{COPY}'); END $$;
+CREATE FUNCTION {SCHEMA}.constant() RETURNS bloomfilter LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN RETURN (SELECT f FROM stored); END $$;
+CREATE FUNCTION {SCHEMA}.estimate() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN EXECUTE 'EXPLAIN SELECT FROM parts WHERE x <@ constant()'; END $$;
+"""
+
+
 def test_statement_timeout(rng):
-    psql(f"CREATE UNLOGGED TABLE {SCHEMA}.stored AS SELECT {F} AS f;\n")
+    psql(f"CREATE UNLOGGED TABLE {SCHEMA}.stored AS SELECT {F} AS f;\n" + STORED)
     queries = {
         "text output": "SELECT f FROM stored",
         "union": "SELECT # (f | f) FROM stored, generate_series(1, 100)",
@@ -356,7 +376,11 @@ def test_statement_timeout(rng):
         "equality": "SELECT count(*) FROM stored AS a, stored AS b, generate_series(1, 1000) WHERE a.f = b.f",
         "membership": "SELECT count(*) FROM stored, generate_series(1, 100000000) AS x WHERE f @> x",
         "bloom_union_agg": "SELECT # bloom_union_agg(f) FROM stored, generate_series(1, 1000)",
+        # the server reads the whole of a field before it looks for a cancellation; the type's part is "from bytea"
+        "binary input": "SELECT load() FROM generate_series(1, 1000)",
+        "selectivity": "SELECT estimate() FROM generate_series(1, 1000)",
     }
+    expressions.extend(queries.values())
     for name, query in queries.items():
         over = []
         for limit in (60, 250, 400):
@@ -371,6 +395,37 @@ def test_statement_timeout(rng):
         ok(len(over) == 3 and max(over) < BOUND, f"256 MiB {name}: statement_timeout", over, errors[-500:])
         if over:
             report(f"256 MiB {name}, statement_timeout", over)
+
+
+# What takes no longer the larger a filter is.
+BRIEF = {"bloom_create", "bloom_bytes", "bloom_contains_joinsel"}
+
+COVERED = """
+WITH member AS (SELECT classid, objid FROM pg_depend WHERE deptype = 'e'
+        AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype')),
+    part AS (SELECT 'function' AS kind, proname::text AS name, oid FROM pg_proc
+        UNION ALL SELECT 'operator', oprname, unnest(ARRAY[oprcode, oprrest]) FROM pg_operator
+        UNION ALL SELECT 'function', a.aggfnoid::regproc::text, unnest(ARRAY[aggtransfn, aggfinalfn, aggcombinefn,
+            aggserialfn, aggdeserialfn]) FROM pg_aggregate a
+        UNION ALL SELECT 'cast', casttarget::regtype::text, castfunc FROM pg_cast
+        UNION ALL SELECT 'function', 'load', typreceive FROM pg_type)
+SELECT p.proname, kind, name FROM member JOIN pg_proc p ON p.oid = objid AND classid = 'pg_proc'::regclass
+JOIN part USING (oid);
+"""
+
+
+def test_coverage():
+    """Was every function cancelled, by its name or as part of an operator, an aggregate or a cast?"""
+    all_of_them = "\n".join(expressions)
+    patterns = {"function": r"\b{}\(", "operator": r"(?<!\S){} ", "cast": r"::{}\b"}
+    covered, functions = set(BRIEF), set()
+    for row in psql(COVERED):
+        function, kind, name = row.split("|", 2)
+        functions.add(function)
+        name = name.split(".")[-1]
+        if re.search(patterns[kind].format(re.escape(name)), all_of_them):
+            covered.add(function)
+    ok(len(functions) > 40 and functions <= covered, "every function was cancelled", sorted(functions - covered))
 
 
 def main():
@@ -392,14 +447,14 @@ def main():
     try:
         for function, *arguments in (
             (test_dense, rng, functions), (test_text, rng), (test_sparse, rng), (test_building, rng),
-            (test_statement_timeout, rng),
+            (test_statement_timeout, rng), (test_coverage,),
         ):  # fmt: skip
             try:
                 function(*arguments)
             except RuntimeError as problem:
                 ok(False, f"{function.__name__} runs to its end", problem)
     finally:
-        psql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE;\n")
+        psql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE;\nCOPY (SELECT) TO PROGRAM 'rm -f {COPY}';\n")
     for median, worst, name in sorted(slow, reverse=True):
         comment(f"above {AIM} ms: {name}: {median:.0f} ms, at worst {worst:.0f} ms")
     print(f"1..{count}")
