@@ -125,7 +125,7 @@ check_aggregates(FunctionCallInfo fcinfo, const StateKind *kind)
 }
 
 MemoryContext
-require_aggregate(FunctionCallInfo fcinfo, const StateKind *kind, fmNodePtr *approved)
+require_aggregate(FunctionCallInfo fcinfo, const StateKind *kind, void **approved)
 {
 	MemoryContext context;
 

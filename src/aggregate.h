@@ -25,13 +25,13 @@ typedef struct StateKind
  * NULL at first, is kept from call to call and saves looking again.
  */
 extern MemoryContext require_aggregate(FunctionCallInfo fcinfo, const StateKind *kind,
-									   fmNodePtr *approved);
+									   void **approved);
 
 /* As that, for functions that keep nothing else in fn_extra. */
 static inline MemoryContext
 enter_aggregate(FunctionCallInfo fcinfo, const StateKind *kind)
 {
-	return require_aggregate(fcinfo, kind, (fmNodePtr *) &fcinfo->flinfo->fn_extra);
+	return require_aggregate(fcinfo, kind, &fcinfo->flinfo->fn_extra);
 }
 
 pg_noreturn extern void report_foreign_state(void);

@@ -37,7 +37,7 @@ typedef struct BuildState
  */
 typedef struct BuildSite
 {
-	fmNodePtr	aggregate;
+	void	   *aggregate;
 	ElementType element;
 	int64		expected_items; /* what params are for */
 	double		rate;
@@ -299,7 +299,7 @@ bloomfilter_agg_deserialize(PG_FUNCTION_ARGS)
  */
 typedef struct FinalSite
 {
-	fmNodePtr	aggregate;
+	void	   *aggregate;
 	SizeLadder	ladder;
 } FinalSite;
 
