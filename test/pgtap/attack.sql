@@ -12,10 +12,12 @@ WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
   AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype');
 
 -- Filters, by name. Such as are no filters only a superuser can store.
-CREATE FUNCTION attack.forge(bytea, int DEFAULT 1) RETURNS bloomfilter LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
-CREATE FUNCTION attack.bytes(header text, payload text DEFAULT '', times int DEFAULT 1) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
-    SELECT decode(replace(header, ' ', '') || repeat(payload, times), 'hex')
-$$;
+CREATE FUNCTION attack.forge(bytea, int DEFAULT 1) RETURNS bloomfilter
+    LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
+CREATE FUNCTION attack.bytes(header text, payload text DEFAULT '', times int DEFAULT 1) RETURNS bytea
+    LANGUAGE sql IMMUTABLE RETURN decode(replace(header, ' ', '') || repeat(payload, times), 'hex');
+CREATE FUNCTION attack.forged(header text, payload text DEFAULT '', times int DEFAULT 1) RETURNS bloomfilter
+    LANGUAGE sql IMMUTABLE RETURN attack.forge(attack.bytes(header, payload, times));
 
 CREATE TABLE attack.filter (name text PRIMARY KEY, f bloomfilter, corrupt bool NOT NULL DEFAULT false);
 INSERT INTO attack.filter SELECT 'unsized', bloom_agg(x) FROM generate_series(1, 0) x;
@@ -28,65 +30,74 @@ INSERT INTO attack.filter SELECT 'other k', bloom_agg(x, 1000, 0.3) FROM generat
 INSERT INTO attack.filter SELECT 'stored dense', bloom_agg(x, 20000) FROM generate_series(1, 20000) x;
 INSERT INTO attack.filter SELECT 'stored sparse', bloom_agg(x, 2000000) FROM generate_series(1, 5000) x;
 INSERT INTO attack.filter SELECT 'many bits', bloom_agg(x, bloom_create(4000000)) FROM generate_series(1, 5) x;
-INSERT INTO attack.filter SELECT 'classic', bloom_agg(x, bloom_create(1000, 0.01, 'classic')) FROM generate_series(1, 1000) x;
+INSERT INTO attack.filter
+SELECT 'classic', bloom_agg(x, bloom_create(1000, 0.01, 'classic')) FROM generate_series(1, 1000) x;
 INSERT INTO attack.filter VALUES
     ('NULL', NULL),
     ('empty', bloom_create(1000)),
     ('three blocks', bloom_add(bloom_create(150), 1)),
     ('other seed', bloom_add(bloom_create(1000, 0.01, 'blocked', -1), 1)),
     ('most bits', bloom_add(bloom_create(216000000, 0.01, 'blocked', 7), 'one')),
-    ('saturated', attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0002000000000000', 'ff', 64)::bloomfilter),
-    ('smallest saturated', attack.bytes('01 01 00 07 14000000 0ad7233c 0000000000000000 4000000000000000', 'ff', 8)::bloomfilter),
-    ('saturated, k = 32', attack.bytes('01 00 00 20 14000000 0ad7233c 0000000000000000 0000010000000000', 'ff', 8192)::bloomfilter),
-    ('least rate', attack.bytes('01 00 00 01 19000000 01000000 0000000000000000 0002000000000000', 'aa', 64)::bloomfilter),
-    ('hash of zero', attack.bytes('01 00 01 06 14000000 0ad7233c 0000000000000000 0000010000000000', '0000000000000000')::bloomfilter);
+    ('saturated', attack.bytes('01000006 14000000 0ad7233c 0000000000000000 0002000000000000', 'ff', 64)::bloomfilter),
+    ('smallest saturated', attack.bytes('01010007 14000000 0ad7233c 0000000000000000 4000000000000000', 'ff', 8)::bloomfilter),
+    ('saturated, k = 32', attack.bytes('01000020 14000000 0ad7233c 0000000000000000 0000010000000000', 'ff', 8192)::bloomfilter),
+    ('least rate', attack.bytes('01000001 19000000 01000000 0000000000000000 0002000000000000', 'aa', 64)::bloomfilter),
+    ('hash of zero', attack.bytes('01000106 14000000 0ad7233c 0000000000000000 0000010000000000', '0000000000000000')::bloomfilter);
 INSERT INTO attack.filter (name, f, corrupt) VALUES
     ('no byte', attack.forge(''), true),
     ('one byte', attack.forge('\x01'), true),
-    ('short header', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 00020000000000')), true),
-    ('version 0', attack.forge(attack.bytes('00 00 00 06 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
-    ('layout 2', attack.forge(attack.bytes('01 02 00 06 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
-    ('flags 255', attack.forge(attack.bytes('01 00 ff 06 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
-    ('a state', attack.forge(attack.bytes('01 00 03 06 14000000 0ad7233c 0000000000000000 0000000000000000', 'aaaaaaaaaaaaaaaa')), true),
-    ('k = 0', attack.forge(attack.bytes('01 00 00 00 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
-    ('k = 33', attack.forge(attack.bytes('01 00 00 21 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
-    ('class 1', attack.forge(attack.bytes('01 00 00 06 01000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
-    ('no class', attack.forge(attack.bytes('01 00 00 06 00000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64)), true),
-    ('rate NaN', attack.forge(attack.bytes('01 00 00 06 14000000 0000c07f 0000000000000000 0002000000000000', 'aa', 64)), true),
-    ('no bits', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0000000000000000', 'aa', 64)), true),
-    ('2^63 bits', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0000000000000080', 'aa', 64)), true),
-    ('2^31 bits, 64 there', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0000008000000000', 'aa', 64)), true),
-    ('513 bits', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0102000000000000', 'aa', 64)), true),
-    ('a byte more', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 65)), true),
-    ('half a hash', attack.forge(attack.bytes('01 00 01 06 14000000 0ad7233c 0000000000000000 0000000400000000', 'aaaaaaaa')), true),
-    ('disorder', attack.forge(attack.bytes('01 00 01 06 14000000 0ad7233c 0000000000000000 0000000400000000', 'ffffffffffffffffffffffffffffff7f')), true),
-    ('one hash twice', attack.forge(attack.bytes('01 00 01 06 14000000 0ad7233c 0000000000000000 0000000400000000', 'ffffffffffffff7f', 2)), true),
-    ('stored disorder', attack.forge(attack.bytes('01 00 01 06 14000000 0ad7233c 0000000000000000 0000000400000000', 'fffffffffffffffffefffffffffffffffdffffffffffff7f', 500)), true),
-    ('stored, cut off', attack.forge(attack.bytes('01 00 00 06 14000000 0ad7233c 0000000000000000 0000010000000000', 'aa', 8191)), true),
+    ('short header', attack.forged('01000006 14000000 0ad7233c 0000000000000000 00020000000000'), true),
+    ('version 0', attack.forged('00000006 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
+    ('layout 2', attack.forged('01020006 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
+    ('flags 255', attack.forged('0100ff06 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
+    ('a state', attack.forged('01000306 14000000 0ad7233c 0000000000000000 0000000000000000', 'aaaaaaaaaaaaaaaa'), true),
+    ('k = 0', attack.forged('01000000 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
+    ('k = 33', attack.forged('01000021 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
+    ('class 1', attack.forged('01000006 01000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
+    ('no class', attack.forged('01000006 00000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
+    ('rate NaN', attack.forged('01000006 14000000 0000c07f 0000000000000000 0002000000000000', 'aa', 64), true),
+    ('no bits', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0000000000000000', 'aa', 64), true),
+    ('2^63 bits', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0000000000000080', 'aa', 64), true),
+    ('2^31 bits, 64 there', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0000008000000000', 'aa', 64), true),
+    ('513 bits', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0102000000000000', 'aa', 64), true),
+    ('a byte more', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 65), true),
+    ('half a hash', attack.forged('01000106 14000000 0ad7233c 0000000000000000 0000000400000000', 'aaaaaaaa'), true),
+    ('disorder', attack.forged('01000106 14000000 0ad7233c 0000000000000000 0000000400000000', 'ffffffffffffffffffffffffffffff7f'), true),
+    ('one hash twice', attack.forged('01000106 14000000 0ad7233c 0000000000000000 0000000400000000', 'ffffffffffffff7f', 2), true),
+    ('stored disorder', attack.forged('01000106 14000000 0ad7233c 0000000000000000 0000000400000000', 'fffffffffffffffffefffffffffffffffdffffffffffff7f', 500), true),
+    ('stored, cut off', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0000010000000000', 'aa', 8191), true),
     ('noise', attack.forge(decode(repeat(md5('noise'), 5), 'hex')), true);
 
 -- What stands for an argument of each type: an expression, and whether it is null or no filter.
-CREATE TABLE attack.value (type regtype, call text, missing bool NOT NULL DEFAULT false, corrupt bool NOT NULL DEFAULT false);
+CREATE TABLE attack.value (
+    type regtype, call text, missing bool NOT NULL DEFAULT false, corrupt bool NOT NULL DEFAULT false);
 INSERT INTO attack.value
 SELECT 'bloomfilter', format('(SELECT f FROM attack.filter WHERE name = %L)', name), f IS NULL, corrupt FROM attack.filter;
 INSERT INTO attack.value
 SELECT v.type::regtype, format('%L::%s', call, v.type), call IS NULL FROM (VALUES
-    ('bigint', ARRAY[NULL, '0', '1', '-1', '100', '1000000', '216000000', '9223372036854775807', '-9223372036854775808']),
+    ('bigint', ARRAY[NULL, '0', '1', '-1', '100', '1000000', '216000000', '9223372036854775807',
+                     '-9223372036854775808']),
     ('integer', ARRAY[NULL, '0', '-1', '2147483647']), ('smallint', ARRAY[NULL, '0']), ('oid', ARRAY[NULL, '0']),
-    ('float8', ARRAY[NULL, '0', '1e-9', '1e-10', '1e-320', '0.01', '0.3', '0.5', '0.51', '1', '-1', 'NaN', 'Infinity', '-Infinity']),
+    ('float8', ARRAY[NULL, '0', '1e-9', '1e-10', '1e-320', '0.01', '0.3', '0.5', '0.51', '1', '-1', 'NaN', 'Infinity',
+                     '-Infinity']),
     ('text', ARRAY[NULL, 'blocked', 'CLASSIC', '', 'blocked ', '☃', repeat('☃', 1000)]),
     ('cstring', ARRAY['', '\', '\x', '\x0', '\xzz', '\X01', 'x', '\x01☃', 'null'])) v (type, calls), unnest(calls) call;
-INSERT INTO attack.value VALUES ('cstring', 'NULL::cstring', true), ('bytea', 'NULL::bytea', true), ('internal', 'NULL', true);
+INSERT INTO attack.value
+VALUES ('cstring', 'NULL::cstring', true), ('bytea', 'NULL::bytea', true), ('internal', 'NULL', true);
 
 -- What is no filter, as bytes and as text, and what is one, but for one byte of its header.
-CREATE FUNCTION attack.bytes_of(bloomfilter, int DEFAULT 1) RETURNS bytea LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
+CREATE FUNCTION attack.bytes_of(bloomfilter, int DEFAULT 1) RETURNS bytea
+    LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
 CREATE TABLE attack.message AS
 SELECT row_number() OVER () AS n, b FROM (
     SELECT attack.bytes_of(f) FROM attack.filter WHERE f IS NOT NULL
     UNION SELECT set_byte(attack.bytes_of(f), i, (get_byte(attack.bytes_of(f), i) + change) % 256)
-    FROM attack.filter, generate_series(0, 27) i, unnest(ARRAY[1, 2, 64, 128, 255]) change WHERE name IN ('dense', 'sparse', 'classic')) s (b);
-INSERT INTO attack.value SELECT 'bytea', format('(SELECT b FROM attack.message WHERE n = %s)', n) FROM attack.message;
-INSERT INTO attack.value SELECT 'cstring', format('(SELECT byteaout(b) FROM attack.message WHERE n = %s)', n) FROM attack.message;
+    FROM attack.filter, generate_series(0, 27) i, unnest(ARRAY[1, 2, 64, 128, 255]) change
+    WHERE name IN ('dense', 'sparse', 'classic')) s (b);
+INSERT INTO attack.value
+SELECT 'bytea', format('(SELECT b FROM attack.message WHERE n = %s)', n) FROM attack.message;
+INSERT INTO attack.value
+SELECT 'cstring', format('(SELECT byteaout(b) FROM attack.message WHERE n = %s)', n) FROM attack.message;
 
 -- Elements: of every type that can be one, and of others.
 CREATE TYPE attack.mood AS ENUM ('sad', 'happy');
@@ -109,7 +120,8 @@ INSERT INTO attack.value VALUES ('anycompatible', '''a''', false), ('anycompatib
 CREATE TYPE attack.report AS (calls bigint, errors bigint, wrong text[]);
 
 -- Makes every call that a template, with %s for each argument, stands for.
-CREATE FUNCTION attack.storm(template text, types regtype[], result regtype, strict bool) RETURNS attack.report LANGUAGE plpgsql AS $$
+CREATE FUNCTION attack.storm(template text, types regtype[], result regtype, strict bool) RETURNS attack.report
+LANGUAGE plpgsql AS $$
 DECLARE
     r attack.report := (0, 0, NULL);
     call record;
@@ -122,7 +134,8 @@ BEGIN
             SELECT '{}'::text[], false, false
             UNION ALL
             SELECT c.calls || v.call, c.missing OR v.missing, c.corrupt OR v.corrupt
-            FROM calls c JOIN attack.value v ON v.type = types[1 + cardinality(c.calls)] AND NOT (c.corrupt AND v.corrupt))
+            FROM calls c JOIN attack.value v ON v.type = types[1 + cardinality(c.calls)]
+                AND NOT (c.corrupt AND v.corrupt))
         SELECT * FROM calls WHERE cardinality(calls) = cardinality(types)
     LOOP
         r.calls := r.calls + 1;
@@ -130,7 +143,8 @@ BEGIN
         good := false;
         BEGIN
             EXECUTE format('SELECT r IS NULL, %s FROM (SELECT %s AS r OFFSET 0) s',
-                CASE WHEN result = 'bloomfilter'::regtype THEN 'r::bytea::bloomfilter = r' ELSE 'length(r::text) > 0' END, query)
+                CASE WHEN result = 'bloomfilter'::regtype THEN 'r::bytea::bloomfilter = r'
+                     ELSE 'length(r::text) > 0' END, query)
                 INTO missing, good;
             good := missing OR good AND NOT (strict AND call.missing);
         EXCEPTION WHEN others THEN
@@ -159,6 +173,8 @@ CREATE FUNCTION attack.verdict(what text, reports attack.report[]) RETURNS SETOF
     SELECT diag(format('%s: %s calls, %s errors', what, sum(r.calls), sum(r.errors))) FROM unnest(reports) r
 $$;
 
+CREATE FUNCTION attack.places(count int) RETURNS text LANGUAGE sql RETURN array_to_string(array_fill('%s'::text, ARRAY[count]), ', ');
+
 CREATE ROLE bloomtype_attacker;
 GRANT USAGE ON SCHEMA attack TO bloomtype_attacker;
 GRANT SELECT ON ALL TABLES IN SCHEMA attack TO bloomtype_attacker;
@@ -166,15 +182,17 @@ SET LOCAL ROLE bloomtype_attacker;
 SELECT is(current_setting('is_superuser'), 'off', 'as an ordinary user');
 
 SELECT attack.verdict('every function', array_agg(attack.storm(
-    format('%I.%I(%s)', nspname, proname, array_to_string(array_fill('%s'::text, ARRAY[pronargs]), ', ')),
+    format('%I.%I(%s)', nspname, proname, attack.places(pronargs)),
     string_to_array(proargtypes::text, ' ')::oid[]::regtype[], prorettype, proisstrict)))
-FROM attack.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid JOIN pg_namespace n ON n.oid = pronamespace
+FROM attack.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid
+    JOIN pg_namespace n ON n.oid = pronamespace
 WHERE prokind = 'f';
 
 SELECT attack.verdict('every operator', array_agg(attack.storm(
     format('%s OPERATOR(%I.%s) %%s', CASE WHEN oprleft <> 0 THEN '%s' END, nspname, oprname),
     array_remove(ARRAY[oprleft, oprright], 0)::regtype[], oprresult, true)))
-FROM attack.member JOIN pg_operator o ON classid = 'pg_operator'::regclass AND objid = o.oid JOIN pg_namespace n ON n.oid = oprnamespace;
+FROM attack.member JOIN pg_operator o ON classid = 'pg_operator'::regclass AND objid = o.oid
+    JOIN pg_namespace n ON n.oid = oprnamespace;
 
 SELECT attack.verdict('every cast', array_agg(attack.storm(
     format('%%s::%s', casttarget::regtype), ARRAY[castsource]::regtype[], casttarget, true)))
@@ -182,15 +200,19 @@ FROM attack.member JOIN pg_cast c ON classid = 'pg_cast'::regclass AND objid = c
 
 -- Over two rows that are the same, over a frame that moves, and over two filters.
 SELECT attack.verdict('every aggregate' || how, array_agg(attack.storm(
-    format('(SELECT %I.%I(%s) %s LIMIT 1)', nspname, proname, array_to_string(array_fill('%s'::text, ARRAY[pronargs]), ', '), called),
+    format('(SELECT %I.%I(%s) %s LIMIT 1)', nspname, proname, attack.places(pronargs), called),
     string_to_array(proargtypes::text, ' ')::oid[]::regtype[], prorettype, false)))
-FROM attack.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid JOIN pg_namespace n ON n.oid = pronamespace,
+FROM attack.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid
+    JOIN pg_namespace n ON n.oid = pronamespace,
     (VALUES (1, '', 'FROM generate_series(1, 2) i'),
-            (2, ' in a window', 'OVER (ORDER BY i ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM generate_series(1, 3) i')) v (n, how, called)
+            (2, ' in a window', 'OVER (ORDER BY i ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)
+            FROM generate_series(1, 3) i')) v (n, how, called)
 WHERE prokind = 'a' GROUP BY v.n, how ORDER BY v.n;
 SELECT attack.verdict('every aggregate of two filters', array_agg(attack.storm(
-    format('(SELECT %I.%I(f) FROM (VALUES (%%s), (%%s)) v (f))', nspname, proname), '{bloomfilter,bloomfilter}', prorettype, false)))
-FROM attack.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid JOIN pg_namespace n ON n.oid = pronamespace
+    format('(SELECT %I.%I(f) FROM (VALUES (%%s), (%%s)) v (f))', nspname, proname),
+    '{bloomfilter,bloomfilter}', prorettype, false)))
+FROM attack.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid
+    JOIN pg_namespace n ON n.oid = pronamespace
 WHERE prokind = 'a' AND proargtypes::text = 'bloomfilter'::regtype::oid::text;
 
 -- What the planner does with a constant filter.
@@ -201,13 +223,16 @@ CREATE TABLE attack.input AS SELECT x, x::text AS t, nullif(x, 5)::float8 AS f F
 ANALYZE attack.input;
 GRANT SELECT ON attack.input TO bloomtype_attacker;
 DELETE FROM attack.value WHERE type IN ('anycompatible', 'bloomfilter');
-INSERT INTO attack.value VALUES ('anycompatible', 'x'), ('anycompatible', 't'), ('anycompatible', 'f'), ('anycompatible', 'ROW (x)');
-INSERT INTO attack.value SELECT 'bloomfilter', format('attack.constant(%L)', name), f IS NULL, corrupt FROM attack.filter;
+INSERT INTO attack.value SELECT 'anycompatible', unnest(ARRAY['x', 't', 'f', 'ROW (x)']);
+INSERT INTO attack.value
+SELECT 'bloomfilter', format('attack.constant(%L)', name), f IS NULL, corrupt FROM attack.filter;
 SET LOCAL ROLE bloomtype_attacker;
 SELECT attack.verdict('every operator with a constant filter', array_agg(attack.storm(
-    format('(SELECT count(*) FROM attack.input WHERE %s OPERATOR(%I.%s) %%s)', CASE WHEN oprleft <> 0 THEN '%s' END, nspname, oprname),
+    format('(SELECT count(*) FROM attack.input WHERE %s OPERATOR(%I.%s) %%s)', CASE WHEN oprleft <> 0 THEN '%s' END,
+           nspname, oprname),
     array_remove(ARRAY[oprleft, oprright], 0)::regtype[], 'bigint', false)))
-FROM attack.member JOIN pg_operator o ON classid = 'pg_operator'::regclass AND objid = o.oid JOIN pg_namespace n ON n.oid = oprnamespace
+FROM attack.member JOIN pg_operator o ON classid = 'pg_operator'::regclass AND objid = o.oid
+    JOIN pg_namespace n ON n.oid = oprnamespace
 WHERE oprresult = 'bool'::regtype;
 RESET ROLE;
 
