@@ -24,6 +24,7 @@ SELECT DISTINCT ON (aggtransfn, aggserialfn, proargtypes::text, ours)
     aggdeserialfn AS deserialize, aggmtransfn AS moving, aggminvtransfn AS inverse, aggmfinalfn AS moving_final
 FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid
 WHERE aggtranstype = 'internal'::regtype AND (aggkind = 'n' OR proname = 'mode')
+  AND proname NOT LIKE '%unique%' -- these refuse equal keys, which are here
   AND pronamespace IN ('pg_catalog'::regnamespace, (SELECT extnamespace FROM pg_extension WHERE extname = 'bloomtype'));
 -- What takes internal, wherever it comes from, may be called as a final function.
 INSERT INTO family (name, ours, arguments, final)
