@@ -48,28 +48,40 @@ parallel_divisor(const Gather *gather)
 	return gather->num_workers + Max(leader, 0);
 }
 
-/*
- * The node of a plan for an aggregate without GROUP BY that the rows go into,
- * and how many times as many rows as the plan beneath it says; or NULL.
- */
-static Agg *
-find_aggregation(Plan *plan, double *times)
+/* How many rows go into an aggregation without GROUP BY; -1 if its plan does not tell. */
+static double
+aggregated_rows(const Agg *aggregation)
 {
-	*times = 1;
-	if (plan == NULL || !IsA(plan, Agg))
-		return NULL;
-	if (DO_AGGSPLIT_COMBINE(((Agg *) plan)->aggsplit))
-	{
-		Plan	   *gather = outerPlan(plan);
+	const Plan *input = outerPlan(aggregation);
+	double		times = 1;
 
-		if (gather == NULL || !IsA(gather, Gather))
-			return NULL;
-		*times = parallel_divisor((Gather *) gather);
-		plan = outerPlan(gather);
-		if (plan == NULL || !IsA(plan, Agg) || DO_AGGSPLIT_COMBINE(((Agg *) plan)->aggsplit))
-			return NULL;
+	if (DO_AGGSPLIT_COMBINE(aggregation->aggsplit))
+	{
+		const Plan *partial;
+
+		if (input == NULL || !IsA(input, Gather))
+			return -1;
+		times = parallel_divisor((const Gather *) input);
+		partial = outerPlan(input);
+		if (partial == NULL || !IsA(partial, Agg) ||
+			DO_AGGSPLIT_COMBINE(((const Agg *) partial)->aggsplit))
+			return -1;
+		input = outerPlan(partial);
 	}
-	return ((Agg *) plan)->numCols == 0 && outerPlan(plan) != NULL ? (Agg *) plan : NULL;
+	return input == NULL ? -1 : input->plan_rows * times;
+}
+
+/* The call of an aggregate without GROUP BY that is all a plan returns; or NULL. */
+static const Aggref *
+returned_aggregate(const Plan *plan)
+{
+	const Expr *expression;
+
+	if (plan == NULL || !IsA(plan, Agg) || ((const Agg *) plan)->numCols != 0 ||
+		list_length(plan->targetlist) != 1)
+		return NULL;
+	expression = linitial_node(TargetEntry, plan->targetlist)->expr;
+	return IsA(expression, Aggref) ? (const Aggref *) expression : NULL;
 }
 
 /* Is that bloom_agg, whatever it is called and wherever it stands? */
@@ -124,24 +136,25 @@ find_planned_filter(PlannerInfo *root, Node *operand, PlannedFilter *filter)
 {
 	const Param *parameter = (const Param *) operand;
 	const SubPlan *subplan;
+	const Plan *plan;
 	const Aggref *aggref;
-	Agg		   *aggregation;
-	double		times;
+	double		rows;
 
 	if (!IsA(operand, Param) || parameter->paramkind != PARAM_EXEC)
 		return false;
 	subplan = find_init_plan(root, parameter->paramid);
 	if (subplan == NULL)
 		return false;
-	aggregation = find_aggregation(list_nth(root->glob->subplans, subplan->plan_id - 1), &times);
-	if (aggregation == NULL || list_length(aggregation->plan.targetlist) != 1)
+	plan = list_nth(root->glob->subplans, subplan->plan_id - 1);
+	aggref = returned_aggregate(plan);
+	if (aggref == NULL || aggref->aggfilter != NULL || !builds_filter(aggref))
 		return false;
-	aggref = (const Aggref *) linitial_node(TargetEntry, aggregation->plan.targetlist)->expr;
-	if (!IsA(aggref, Aggref) || aggref->aggfilter != NULL || !builds_filter(aggref))
+	rows = aggregated_rows((const Agg *) plan);
+	if (rows < 0)
 		return false;
 	filter->elements = distinct_elements(list_nth(root->glob->subroots, subplan->plan_id - 1),
 										 (Node *) linitial_node(TargetEntry, aggref->args)->expr,
-										 outerPlan(aggregation)->plan_rows * times);
+										 rows);
 	filter->rate = requested_rate(aggref);
 	return true;
 }

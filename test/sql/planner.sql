@@ -79,6 +79,9 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 EXPLAIN (COSTS OFF) SELECT bloom_agg(x) FROM uniform;
 SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000)') <= 2 AS parallel_subquery;
+-- what is made of the aggregate is not the aggregate
+SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) | bloom_agg(x) FROM uniform WHERE x <= 500)') AS "computed",
+	off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 500 HAVING count(*) > 5)') <= 2 AS "having";
 SELECT bloom_agg(x) = (SELECT own FROM serial) AS own, bloom_agg(x, 20000) = (SELECT sized FROM serial) AS sized,
 	bloom_agg(x, 20000, 0.001) = (SELECT strict FROM serial) AS strict
 FROM uniform;
@@ -118,4 +121,4 @@ EXPLAIN (COSTS OFF) SELECT * FROM uniform u JOIN uniform v ON u.name <@@> v.name
 
 DROP OPERATOR <@@> (text, text);
 DROP FUNCTION same(text, text), off_by(text), rows_expected(text), filter_of(text);
-DROP TABLE uniform, skewed, parts;
+DROP TABLE uniform, skewed, stored, parts;
