@@ -11,7 +11,9 @@
 #include "access/htup_details.h"
 #include "aggregate.h"
 #include "catalog/pg_aggregate.h"
+#include "catalog/pg_type.h"
 #include "fmgr.h"
+#include "measure.h"
 #include "nodes/plannodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -19,6 +21,7 @@
 #include "planned_filter.h"
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
+#include "value.h"
 
 /* The InitPlan that sets a parameter, or NULL. */
 static SubPlan *
@@ -102,17 +105,65 @@ builds_filter(const Aggref *aggref)
 	return info.fn_addr == bloomfilter_agg_final;
 }
 
-/* The rate asked for, which is the third argument; the default if that is not known. */
+/* An argument that is a constant but not NULL, or NULL. */
+static const Const *
+constant_argument(const Aggref *aggref, int argument)
+{
+	const Expr *expression = list_nth_node(TargetEntry, aggref->args, argument)->expr;
+
+	return IsA(expression, Const) && !((const Const *) expression)->constisnull
+		? (const Const *) expression : NULL;
+}
+
+/*
+ * The rate that the third argument asks for.  One out of bounds is an error,
+ * but not before the query runs.
+ */
 static double
 requested_rate(const Aggref *aggref)
 {
-	Node	   *argument;
+	const Const *constant = constant_argument(aggref, 2);
+	double		rate = constant == NULL ? DEFAULT_RATE : DatumGetFloat8(constant->constvalue);
 
-	if (list_length(aggref->args) < 3)
-		return DEFAULT_RATE;
-	argument = (Node *) lthird_node(TargetEntry, aggref->args)->expr;
-	return IsA(argument, Const) && !((Const *) argument)->constisnull
-		? DatumGetFloat8(((Const *) argument)->constvalue) : DEFAULT_RATE;
+	return rate > 0 && rate < 1 ? rate : DEFAULT_RATE;
+}
+
+/* What the filter holds that the second argument says to add to; false if it is no constant. */
+static bool
+read_base(const Aggref *aggref, PlannedFilter *filter)
+{
+	const Const *constant = constant_argument(aggref, 1);
+	bf_filter	base;
+
+	if (constant == NULL)
+		return false;
+	open_filter(constant->constvalue, &base);
+	filter->elements = measure_filter(&base).cardinality;
+	filter->rate = base.params.rate;
+	return true;
+}
+
+/*
+ * What the arguments beside the element tell; false if that is too little.
+ * Whoever can create aggregates can give other arguments to one that has our
+ * final function, or none; and behind the arguments sort keys may stand in
+ * aggref->args.
+ */
+static bool
+read_arguments(const Aggref *aggref, PlannedFilter *filter)
+{
+	const List *types = aggref->aggargtypes;
+	int			count = list_length(types);
+
+	if (aggref->aggdirectargs != NIL || count < 1 || count > 3)
+		return false;
+	if (count == 2 && lsecond_oid(types) == aggref->aggtype)
+		return read_base(aggref, filter);
+	if ((count > 1 && lsecond_oid(types) != INT8OID) || (count > 2 && lthird_oid(types) != FLOAT8OID))
+		return false;
+	filter->elements = 0;
+	filter->rate = count > 2 ? requested_rate(aggref) : DEFAULT_RATE;
+	return true;
 }
 
 /*
@@ -150,11 +201,10 @@ find_planned_filter(PlannerInfo *root, Node *operand, PlannedFilter *filter)
 	if (aggref == NULL || aggref->aggfilter != NULL || !builds_filter(aggref))
 		return false;
 	rows = aggregated_rows((const Agg *) plan);
-	if (rows < 0)
+	if (rows < 0 || !read_arguments(aggref, filter))
 		return false;
-	filter->elements = distinct_elements(list_nth(root->glob->subroots, subplan->plan_id - 1),
-										 (Node *) linitial_node(TargetEntry, aggref->args)->expr,
-										 rows);
-	filter->rate = requested_rate(aggref);
+	filter->elements += distinct_elements(list_nth(root->glob->subroots, subplan->plan_id - 1),
+										  (Node *) linitial_node(TargetEntry, aggref->args)->expr,
+										  rows);
 	return true;
 }

@@ -66,6 +66,14 @@ SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT f FROM stored)') 
 	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) | bloom_agg(x) FROM uniform)') AS "computed";
 SELECT rows_expected('SELECT * FROM uniform u JOIN stored AS s ON s.f @> u.x') /
 	rows_expected('SELECT * FROM uniform u CROSS JOIN stored') AS "join";
+-- a filter that elements are added to counts with what it holds, and is not to be known if it is stored
+SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x, ' || :'first_2000' || ') FROM uniform WHERE x > 19900)') <= 2 AS added_to,
+	off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x, bloom_create(500, 0.5, ''classic'')) FROM uniform WHERE x <= 500)') <= 2 AS classic,
+	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x, (SELECT f FROM stored)) FROM uniform WHERE x <= 10)') AS added_to_stored;
+-- no rate but one between 0 and 1 counts: others are an error when the query runs, or are sort keys
+SELECT rate, rows_expected(format('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x, 500, %L) FROM uniform WHERE x <= 500)', rate)) BETWEEN 500 AND 1000 AS as_default
+FROM unnest('{NaN,Infinity,7,0,-1}'::float8[]) AS rate;
+SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x ORDER BY name, 0.9::float8) FROM uniform WHERE x <= 500)') <= 2 AS sorted;
 -- a probe that will be an error is one when it runs, not when it is planned
 EXPLAIN (COSTS OFF) SELECT * FROM uniform WHERE name <@ bloom_add(bloom_create(8), 1);
 SELECT * FROM uniform WHERE name <@ bloom_add(bloom_create(8), 1);
@@ -118,6 +126,16 @@ CREATE FUNCTION same(text, text) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELE
 CREATE OPERATOR <@@> (LEFTARG = text, RIGHTARG = text, FUNCTION = same, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel);
 EXPLAIN (COSTS OFF) SELECT * FROM uniform WHERE name <@@> 'user1';
 EXPLAIN (COSTS OFF) SELECT * FROM uniform u JOIN uniform v ON u.name <@@> v.name;
+
+-- and on aggregates that only end like bloom_agg
+CREATE FUNCTION no_element_add(internal) RETURNS internal AS '$libdir/bloomtype', 'bloomfilter_agg_combine' LANGUAGE C;
+CREATE FUNCTION strange_add(internal, int, text, text) RETURNS internal AS '$libdir/bloomtype', 'bloomfilter_agg_combine' LANGUAGE C;
+CREATE AGGREGATE no_element (*) (SFUNC = no_element_add, STYPE = internal, FINALFUNC = bloom_agg_final);
+CREATE AGGREGATE strange (int, text, text) (SFUNC = strange_add, STYPE = internal, FINALFUNC = bloom_agg_final);
+SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT no_element(*) FROM uniform WHERE x <= 10)') AS no_element,
+	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT strange(x, name, ''x'') FROM uniform WHERE x <= 10)') AS strange;
+DROP AGGREGATE no_element (*), strange (int, text, text);
+DROP FUNCTION no_element_add(internal), strange_add(internal, int, text, text);
 
 DROP OPERATOR <@@> (text, text);
 DROP FUNCTION same(text, text), off_by(text), rows_expected(text), filter_of(text);
