@@ -8,7 +8,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-/* Between statements; a statement remembers for as long as it runs. */
+/* From one statement, or transaction of a procedure, to a later one. */
 #define LIFETIME		(60 * USECS_PER_SEC)
 
 /* 450 kB, taken when the first header is remembered. */
@@ -23,6 +23,13 @@ typedef struct RememberedHeader
 
 static RememberedHeader *places;
 
+/* When the present statement began, or in a procedure that commits the present transaction. */
+static TimestampTz
+present(void)
+{
+	return Max(GetCurrentStatementStartTimestamp(), GetCurrentTransactionStartTimestamp());
+}
+
 /* Values that were stored one after the other have different places. */
 static RememberedHeader *
 place_of(const struct varatt_external *pointer)
@@ -34,7 +41,7 @@ bool
 recall_header(const struct varatt_external *pointer, uint8 header[BF_HEADER_SIZE])
 {
 	RememberedHeader *place;
-	TimestampTz now = GetCurrentStatementStartTimestamp();
+	TimestampTz now = present();
 
 	if (places == NULL)
 		return false;
@@ -56,5 +63,5 @@ remember_header(const struct varatt_external *pointer, const uint8 header[BF_HEA
 	place = place_of(pointer);
 	place->pointer = *pointer;
 	memcpy(place->bytes, header, BF_HEADER_SIZE);
-	place->since = GetCurrentStatementStartTimestamp();
+	place->since = present();
 }

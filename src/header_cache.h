@@ -7,9 +7,10 @@
  * looks for one key after another in the same filters need not search for the
  * headers again.
  *
- * A TOAST pointer stands for one value only until the server has given out
- * four billion OIDs more.  No server does that within the LIFETIME of what is
- * remembered here.
+ * A TOAST pointer stands for one value while a snapshot keeps that from being
+ * vacuumed away, as a statement's does for as long as it runs, and afterwards
+ * until the server has given out four billion OIDs more.  No server does that
+ * within the LIFETIME of what is remembered here.
  */
 #ifndef BF_HEADER_CACHE_H
 #define BF_HEADER_CACHE_H
