@@ -1,0 +1,124 @@
+#!/usr/bin/python3
+"""pg_dump and restore, in plain, custom and directory format, and COPY BINARY.
+
+    prove -v test/durability/dump.t       PG_CONFIG names the PostgreSQL that has the extension
+
+With DURABILITY_SHARE, a directory, the dumps travel: the first release to run makes the filters, notes their
+SHA-256 and leaves its dumps there; every later one restores those of each release before it, and leaves dumps
+of what it restored. Without it, one server restores its own dumps.
+"""
+
+import json
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from durable import (DATABASE, Server, main, manifest, megabytes, note, ok, own_directory, server_user,  # noqa: E402
+                     setup, verify)
+
+OID = "SELECT 'bloomfilter'::regtype::oid"
+FORMATS = ["plain", "inserts", "custom", "directory", "binary"]
+
+directory = own_directory()
+share = os.environ.get("DURABILITY_SHARE") or os.path.join(directory, "dumps")
+server = Server(directory, "server")
+major = server.major
+
+TABLES = ["filters_external", "filters_extended", "filters_lz4", "filters_main", "filters_plain", "in_domain",
+          "lists", "composites", "defaults", "numbers"]
+
+
+def size_of(path):
+    if os.path.isfile(path):
+        return os.path.getsize(path)
+    return sum(os.path.getsize(os.path.join(path, name)) for name in os.listdir(path))
+
+
+def dump(database, form, path):
+    if form == "binary":
+        os.mkdir(path)
+        if server_user():
+            shutil.chown(path, server_user())
+        for section in "pre-data", "post-data":
+            server.run("pg_dump", f"--section={section}", f"--file={path}/{section}", database)
+        for table in TABLES:
+            server.sql(f"COPY {table} TO '{path}/{table}' (FORMAT binary)", database)
+        with open(f"{path}/oid", "w") as file:
+            file.write(server.value(OID, database))
+    elif form == "inserts":
+        server.run("pg_dump", "--rows-per-insert=100", f"--file={path}", database)
+    else:
+        server.run("pg_dump", f"--format={form}", f"--file={path}", database)
+    if form == "directory":
+        os.chmod(path, 0o755)  # the next release's user may be another one
+
+
+def restore(database, form, path):
+    server.run("createdb", database)
+    if form == "binary":
+        # Arrays and composite values have the OID of the type in their binary form, so let it be another one.
+        load = ["CREATE TYPE one_more AS (a integer);", f"\\i {path}/pre-data", "SET search_path = public;"]
+        load += [f"COPY {table} FROM '{path}/{table}' (FORMAT binary);" for table in TABLES]
+        load += [f"\\i {path}/post-data", "REFRESH MATERIALIZED VIEW public.united;"]
+        server.sql("\n".join(load), database)
+    elif form in ("plain", "inserts"):
+        server.run("psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-f", path, env={"PGDATABASE": database})
+    else:
+        server.run("pg_restore", "--exit-on-error", f"--dbname={database}", path)
+
+
+def make():
+    """The first release: makes the filters and notes what they are."""
+    setup(server)
+    want, _ = manifest(server)
+    with open(os.path.join(share, "manifest.json"), "w") as file:
+        json.dump(want, file)
+    stored = server.sql("SELECT storage, count(*), sum(pg_column_size(f)), count(pg_column_compression(f)) "
+                        "FROM filters GROUP BY storage ORDER BY storage")
+    note(f"made by PostgreSQL {major}: " + "; ".join(
+        f"{storage}: {rows} filters, {megabytes(int(size))}, {compressed} compressed"
+        for storage, rows, size, compressed in stored))
+    sizes = [entry[1] for entry in want.values() if entry]
+    note(f"{len(want)} filters of {min(sizes)} to {max(sizes)} bytes")
+    compressed = {row[0]: int(row[3]) for row in stored}
+    ok(compressed["extended"] > 0 and compressed["lz4"] > 0 and compressed["external"] == 0,
+       "some filters are compressed, with pglz and lz4")
+    verify(server, want, f"{major} as made")
+    for form in FORMATS:
+        dump(DATABASE, form, os.path.join(target, form))
+
+
+def travel():
+    with open(os.path.join(share, "manifest.json")) as file:
+        want = json.load(file)
+    for source in sources:
+        for form in FORMATS:
+            path = os.path.join(share, source, form)
+            restore("restored", form, path)
+            if form == "binary":
+                with open(f"{path}/oid") as file:
+                    ok(file.read() != server.value(OID, "restored"), "the type has another OID than where it was copied")
+            verify(server, want, f"{source} to {major}, {form} ({megabytes(size_of(path))})", "restored")
+            if source == sources[-1] and source != str(major):
+                dump("restored", form, os.path.join(target, form))
+            server.run("dropdb", "restored")
+
+
+def run():
+    server.init().start()
+    if not sources:
+        make()
+        sources.append(str(major))
+    travel()
+    server.stop()
+
+
+os.makedirs(share, exist_ok=True)
+sources = sorted((name for name in os.listdir(share) if name.isdigit()), key=int)
+target = os.path.join(share, str(major))
+os.mkdir(target)
+if server_user():
+    shutil.chown(target, server_user())
+main(run)

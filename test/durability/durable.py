@@ -1,0 +1,512 @@
+"""What the durability tests share: private servers, a varied set of stored filters, and the proof that they
+are what they were. The proof is the SHA-256 of the binary form of every filter, computed here from what the
+type's send function gives, compared with the one the server computes from the cast to bytea and with the one
+noted when the filter was made; and a probe for every element of every filter.
+"""
+
+import atexit
+import contextlib
+import hashlib
+import os
+import pwd
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+# ---------------------------------------------------------------------------------------------------
+# TAP
+# ---------------------------------------------------------------------------------------------------
+
+count = failed = 0
+
+
+def ok(condition, name, *diagnostics):
+    global count, failed
+    count += 1
+    failed += not condition
+    print(f"{'ok' if condition else 'not ok'} {count} - {name.replace('#', '')}", flush=True)
+    if not condition:
+        for diagnostic in diagnostics:
+            for line in str(diagnostic)[-2000:].strip().split("\n"):
+                print(f"#   {line}", flush=True)
+    return condition
+
+
+def same(got, want, name):
+    return ok(got == want, name, f"got:  {got!r}", f"want: {want!r}")
+
+
+def note(text):
+    print(f"# {text}", flush=True)
+
+
+def main(*parts):
+    """Runs the parts and exits as TAP wants it."""
+    try:
+        for part in parts:
+            part()
+    except Exception:
+        ok(False, "goes on to the end", traceback.format_exc())
+    print(f"1..{count}", flush=True)
+    sys.exit(failed != 0)
+
+
+def megabytes(size):
+    return f"{size / 1e6:.1f} MB"
+
+
+# ---------------------------------------------------------------------------------------------------
+# Servers
+# ---------------------------------------------------------------------------------------------------
+
+DATABASE = "durability"
+SETTINGS = {
+    "listen_addresses": "''",
+    "fsync": "off",  # whatever is killed here, the operating system is not
+    "shared_buffers": "128MB",
+    "max_wal_size": "8GB",
+    "jit": "off",
+    "autovacuum_naptime": "5s",
+    "restart_after_crash": "off",
+}
+
+
+class SqlError(Exception):
+    pass
+
+
+def server_user():
+    """Never root, PostgreSQL refuses that."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam("postgres").pw_name
+    except KeyError:
+        return "nobody"
+
+
+def own_directory():
+    """A directory that the servers' user owns and that goes away, with all servers in it."""
+    directory = tempfile.mkdtemp(prefix="dur.", dir=os.environ.get("DURABILITY_DIR"))
+    os.chmod(directory, 0o755)
+    if server_user():
+        shutil.chown(directory, server_user())
+
+    def clean_up():
+        for server in Server.running.copy():
+            with contextlib.suppress(Exception):
+                server.stop("immediate")
+        shutil.rmtree(directory, ignore_errors=True)
+
+    atexit.register(clean_up)
+    for number in signal.SIGHUP, signal.SIGINT, signal.SIGTERM:
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    return directory
+
+
+def bindir(major=None):
+    """Where the programs are: of PG_CONFIG, or of a release of Debian's packages."""
+    if major:
+        return f"/usr/lib/postgresql/{major}/bin"
+    return subprocess.run([os.environ.get("PG_CONFIG", "pg_config"), "--bindir"], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.strip()
+
+
+class Server:
+    running = []
+
+    def __init__(self, directory, name, major=None):
+        self.bin = bindir(major)
+        self.home = os.path.join(directory, name)
+        self.data = os.path.join(self.home, "data")
+        self.name = name
+        os.mkdir(self.home)
+        if server_user():
+            shutil.chown(self.home, server_user())
+
+    def run(self, program, *arguments, **options):
+        """Runs a PostgreSQL program as the servers' user, or raises SqlError with what it said."""
+        environment = {"PATH": self.bin + ":" + os.environ["PATH"], "HOME": self.home, "LC_ALL": "C.UTF-8",
+                       "PGHOST": self.home, "PGPORT": "5432", "PGUSER": "postgres", "PGDATABASE": DATABASE,
+                       "PGCLIENTENCODING": "UTF8", **options.pop("env", {})}
+        options.setdefault("stdout", subprocess.PIPE)
+        done = subprocess.run([os.path.join(self.bin, program), *arguments], env=environment, user=server_user(),
+                              extra_groups=[] if server_user() else None, cwd=self.home,
+                              stderr=subprocess.PIPE, **options)
+        if done.returncode != 0:
+            said = done.stderr if isinstance(done.stderr, str) else done.stderr.decode(errors="replace")
+            raise SqlError(f"{program}: exit status {done.returncode}: {said[:4000]}")
+        return done.stdout
+
+    @property
+    def major(self):
+        return int(self.run("postgres", "--version").split()[2].split(b".")[0])
+
+    def conninfo(self, database=DATABASE):
+        return f"host={self.home} port=5432 user=postgres dbname={database}"
+
+    def init(self, *options, **settings):
+        self.run("initdb", "--no-sync", "--pgdata", self.data, "--username=postgres", "--auth=trust",
+                 "--encoding=UTF8", "--locale=C.UTF-8", *options)
+        self.configure(unix_socket_directories=f"'{self.home}'", **{**SETTINGS, **settings})
+        return self
+
+    def configure(self, **settings):
+        with open(os.path.join(self.data, "postgresql.conf"), "a") as conf:
+            for name, value in settings.items():
+                conf.write(f"{name} = {value}\n")
+
+    def start(self):
+        self.running.append(self)
+        try:
+            # Not a pipe, which the server would hold open.
+            self.run("pg_ctl", "start", "--wait", "--timeout=300", "--silent", "--pgdata", self.data, "--log",
+                     os.path.join(self.home, "log"), stdout=subprocess.DEVNULL)
+        except SqlError:
+            print("".join(f"# {line}" for line in self.log()[-20:]))
+            raise
+        return self
+
+    def stop(self, mode="fast"):
+        if self in self.running:
+            self.running.remove(self)
+        self.run("pg_ctl", "stop", "--wait", "--timeout=300", "--silent", f"--mode={mode}", "--pgdata", self.data)
+
+    def log(self):
+        with open(os.path.join(self.home, "log"), errors="replace") as log:
+            return log.readlines()
+
+    def postmaster(self):
+        with open(os.path.join(self.data, "postmaster.pid")) as file:
+            return int(file.readline())
+
+    def kill(self):
+        """Kills the postmaster and all its children with SIGKILL, and waits until they are gone. Stopped first,
+        the postmaster forks no other."""
+        postmaster = self.postmaster()
+        os.kill(postmaster, signal.SIGSTOP)
+        victims = [postmaster] + children(postmaster)
+        for victim in victims:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+        while any(alive(victim) for victim in victims):
+            time.sleep(0.01)
+        self.running.remove(self)
+        return len(victims)
+
+    def sql(self, text, database=DATABASE):
+        """Runs SQL and returns the rows, each a list of strings."""
+        out = self.run("psql", "-XqAt", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-f", "-", input=text.encode(),
+                       env={"PGDATABASE": database}).decode()
+        return [line.split("\t") for line in out.split("\n")[:-1]]
+
+    def value(self, text, database=DATABASE):
+        (row,) = self.sql(text, database)
+        return "\t".join(row)
+
+    def copy(self, query, database=DATABASE):
+        """The rows of COPY BINARY, each a list of bytes or None."""
+        stream = self.run("psql", "-Xq", "-c", f"COPY ({query}) TO STDOUT (FORMAT binary)",
+                          env={"PGDATABASE": database})
+        assert stream[:11] == b"PGCOPY\n\xff\r\n\0" and stream[-2:] == b"\xff\xff"
+        at = 19 + struct.unpack_from(">i", stream, 15)[0]
+        stream = memoryview(stream)
+        while True:
+            (fields,) = struct.unpack_from(">h", stream, at)
+            at += 2
+            if fields < 0:
+                return
+            row = []
+            for _ in range(fields):
+                (length,) = struct.unpack_from(">i", stream, at)
+                at += 4
+                row.append(None if length < 0 else stream[at:at + length])
+                at += max(length, 0)
+            yield row
+
+    def poll(self, query, database=DATABASE, seconds=300):
+        """Waits until a query gives true."""
+        until = time.monotonic() + seconds
+        while self.value(query, database) != "t":
+            if time.monotonic() > until:
+                raise SqlError(f"not true after {seconds} seconds: {query}")
+            time.sleep(0.05)
+
+
+def children(parent):
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as stat:
+            if int(stat.read().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(process))
+    return found
+
+
+def alive(process):
+    with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as stat:
+        return stat.read().rpartition(")")[2].split()[0] not in "ZX"
+    return False
+
+
+# ---------------------------------------------------------------------------------------------------
+# The filters
+# ---------------------------------------------------------------------------------------------------
+
+# An element of each type that may be one, made from a number i.
+ELEMENTS = {
+    "smallint": "(i % 30000)::smallint",
+    "integer": "(i * 3)::integer",
+    "positive": "i::integer::positive",
+    "bigint": "i::bigint * 1000003",
+    "real": "(i / 4.0)::real",
+    "float8": "i::float8 / 7",
+    "numeric": "i * 0.010",
+    "text": "'ключ ' || i",
+    "varchar": "('v' || i)::varchar(20)",
+    "char": "('c' || i)::char(12)",
+    "name": "('n' || i)::name",
+    "mood": "(enum_range(NULL::mood))[1 + i % 4]",
+    "bytea": "int8send(i)",
+    "uuid": "md5(i::text)::uuid",
+    "boolean": "i % 2 = 0",
+    "date": "date '2000-01-01' + i::integer",
+    "time": "time '00:00' + i * interval '1.5 seconds'",
+    "timetz": "timetz '00:00+02' + i * interval '1 second'",
+    "timestamp": "timestamp '2000-01-01' + i * interval '1 minute'",
+    "timestamptz": "timestamptz '2000-01-01 UTC' + i * interval '1 minute'",
+    "interval": "i * interval '1 hour'",
+    "inet": "inet '10.0.0.0' + i",
+    "cidr": "('10.' || i / 256 % 256 || '.' || i % 256 || '.0/24')::cidr",
+    "macaddr": "('08002b' || lpad(to_hex(i), 6, '0'))::macaddr",
+    "macaddr8": "('08002bfffe' || lpad(to_hex(i), 6, '0'))::macaddr8",
+}
+
+# Elements (from, how many), room for, rate: sparse and dense ones, small, overfull, and of any rate. Each
+# with every type, layout and seed.
+SHAPES = [(1, 1, 1000, 0.01), (1, 300, 300, 0.01), (2, 300, 100000, 0.001), (1, 30, 1, 0.5),
+          (5, 3000, 3000, 0.01), (7, 1000, 900, 1e-9)]
+SEEDS = [0, 42, -1]
+# And large ones of one type: 1 MB, sparse with 800 kB, 3 MB.
+LARGE_TYPE = "bigint"
+LARGE = [(1, 800000, 800000, 0.01), (9, 100000, 10000000, 0.01), (3, 300000, 1000000, 1e-4)]
+
+# Where a filter may be kept, and how a query reads it there: key, element type, from, how many, filter.
+PLACES = {
+    "table": "SELECT id * 10 + array_position('{external,extended,lz4,main,plain}', storage), type, first, n, f "
+             "FROM filters",
+    "array": "SELECT id * 1000 + at, type, first[at], n[at], fs[at] FROM lists, generate_subscripts(fs, 1) at",
+    "domain": "SELECT id, type, first, n, f FROM in_domain",
+    "composite": "SELECT id, type, first, n, (c).f FROM composites",
+    "array of composites": "SELECT id, type, first, n, cs[2].f FROM composites",
+    "default": "SELECT id, 'text', 1, 1, f FROM defaults",
+    "default literal": "SELECT id, 'text', 2, 1, g FROM defaults",
+    "generated": "SELECT id, 'text', 3, 1, h FROM defaults",
+    "materialized view": "SELECT id, type, first, n, f FROM united",
+    "function": "SELECT 1, 'text', 2, 1, constant_filter()",
+}
+
+SCHEMA = """
+CREATE EXTENSION bloomtype;
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy', 'über');
+CREATE DOMAIN positive AS integer CHECK (VALUE > 0);
+CREATE DOMAIN blocked AS bloomfilter CHECK ((bloom_info(VALUE)).layout = 'blocked');
+CREATE TYPE named AS (name text, f bloomfilter);
+
+-- Each partition stores in its own way. The keys tell whether a filter can be found by its value.
+CREATE TABLE filters (id integer, storage text, how text, type text, first integer, n integer, f bloomfilter,
+    PRIMARY KEY (id, storage)) PARTITION BY LIST (storage);
+CREATE TABLE filters_external PARTITION OF filters FOR VALUES IN ('external');
+CREATE TABLE filters_extended PARTITION OF filters FOR VALUES IN ('extended');
+CREATE TABLE filters_lz4 PARTITION OF filters FOR VALUES IN ('lz4');
+CREATE TABLE filters_main PARTITION OF filters FOR VALUES IN ('main');
+CREATE TABLE filters_plain PARTITION OF filters FOR VALUES IN ('plain');
+ALTER TABLE filters_extended ALTER f SET STORAGE extended;
+ALTER TABLE filters_lz4 ALTER f SET STORAGE extended, ALTER f SET COMPRESSION lz4;
+ALTER TABLE filters_main ALTER f SET STORAGE main;
+ALTER TABLE filters_plain ALTER f SET STORAGE plain;
+CREATE INDEX ON filters USING hash (f);
+CREATE INDEX ON filters ((# f));
+"""
+
+
+def values(rows):
+    return ", ".join("(" + ", ".join(map(repr, row)) + ")" for row in rows)
+
+
+def fill_type(element, large):
+    """INSERTs of filters that hold elements of one type, into made."""
+    shapes = values(SHAPES + (LARGE if large else []))
+    return f"""
+        INSERT INTO made (how, type, first, n, f)
+        SELECT format('%s, seed %s, room for %s at %s', layout, seed, room, rate), '{element}', first, n,
+            (SELECT bloom_agg({ELEMENTS[element]}, empty) FROM generate_series(first, first + n - 1) AS i)
+        FROM (VALUES {shapes}) AS shape (first, n, room, rate),
+            (VALUES ('blocked'), ('classic')) AS layout (layout), (VALUES {values((s,) for s in SEEDS)}) AS s (seed),
+            LATERAL (SELECT bloom_create(room, rate, layout, seed) AS empty OFFSET 0) AS e
+        WHERE n < 10000 OR seed = 42;
+        INSERT INTO made (how, type, first, n, f)
+        SELECT 'sized itself', '{element}', 1, n, bloom_agg({ELEMENTS[element]})
+        FROM (VALUES (1), (10), (500), (6000)) AS v (n), generate_series(1, n) AS i GROUP BY n;
+        INSERT INTO made (how, type, first, n, f)
+        SELECT 'union', '{element}', 1, 4000, bloom_union_agg(f)
+        FROM (SELECT bloom_agg({ELEMENTS[element]}, 4000) FROM generate_series(1, 4000) AS i GROUP BY i % 3) AS v (f);
+        INSERT INTO made (how, type, first, n, f)
+        SELECT 'union of sizes', '{element}', 1, 900, a.f | b.f
+        FROM (SELECT bloom_agg({ELEMENTS[element]}) FROM generate_series(1, 100) AS i) AS a (f),
+            (SELECT bloom_agg({ELEMENTS[element]}) FROM generate_series(101, 900) AS i) AS b (f);
+        INSERT INTO made (how, type, first, n, f)
+        SELECT 'intersection', '{element}', 100, 51, a.f & b.f
+        FROM (SELECT bloom_agg({ELEMENTS[element]}, 1000) FROM generate_series(1, 150) AS i) AS a (f),
+            (SELECT bloom_agg({ELEMENTS[element]}, 1000) FROM generate_series(100, 300) AS i) AS b (f);
+        INSERT INTO made (how, type, first, n, f)
+        SELECT 'folded', '{element}', 1, 2000, bloom_fold(bloom_agg({ELEMENTS[element]}), 0.4)
+        FROM generate_series(1, 2000) AS i;
+        INSERT INTO made (how, type, first, n, f)
+        SELECT 'overfull', '{element}', 1, 5000, bloom_agg({ELEMENTS[element]}, bloom_create(10))
+        FROM generate_series(1, 5000) AS i;
+    """
+
+
+# Those without elements, and those whose bits compress.
+SPECIAL = """
+    INSERT INTO made (how, type, first, n, f) VALUES
+        ('empty without a size', NULL, 1, 0, (SELECT bloom_agg(i) FROM generate_series(1, 0) AS i)),
+        ('empty', NULL, 1, 0, bloom_create(1)), ('empty', NULL, 1, 0, bloom_create(1000, 1e-9, 'classic', -7)),
+        ('empty, at the cap', NULL, 1, 0, bloom_create(200000000)),
+        ('sparse, at the cap', 'bigint', 1, 2000,
+         (SELECT bloom_agg(i::bigint * 1000003, 200000000) FROM generate_series(1, 2000) AS i));
+    CREATE TEMPORARY TABLE dense AS
+        SELECT f::bytea AS b FROM made WHERE type = 'bigint' AND how LIKE '%room for 800000 %' ORDER BY id;
+    INSERT INTO made (how, type, first, n, f)
+        SELECT 'saturated', 'bigint', 1, 100000,
+            (substr(b, 1, 28) || decode(repeat('ff', length(b) - 28), 'hex'))::bloomfilter FROM dense
+        UNION ALL
+        SELECT 'no bit set', NULL, 1, 0,
+            (substr(b, 1, 28) || decode(repeat('00', length(b) - 28), 'hex'))::bloomfilter FROM dense;
+"""
+
+
+def setup(server, database=DATABASE):
+    """Makes a database with all kinds of filters in all kinds of places."""
+    server.run("createdb", database)
+    server.sql(SCHEMA + """
+        CREATE TEMPORARY TABLE made (id serial, how text, type text, first integer, n integer, f bloomfilter);
+        """ + "".join(fill_type(element, element == LARGE_TYPE) for element in ELEMENTS) + SPECIAL + """
+        INSERT INTO filters
+            SELECT id, storage, how, type, first, n, f
+            FROM made, unnest('{external,extended,lz4,main,plain}'::text[]) AS storage
+            WHERE (storage <> 'plain' OR length(f::bytea) < 7000) ORDER BY id;
+        CREATE TABLE lists AS
+            SELECT row_number() OVER () AS id, type, array_agg(first ORDER BY id) || 1 AS first,
+                array_agg(n ORDER BY id) || 0 AS n, array_agg(f ORDER BY id) || NULL::bloomfilter AS fs
+            FROM made WHERE n < 10000 GROUP BY type, id / 20;
+        ALTER TABLE lists ADD PRIMARY KEY (id);
+        CREATE TABLE in_domain (id integer PRIMARY KEY, type text, first integer, n integer, f blocked);
+        INSERT INTO in_domain SELECT id, type, first, n, f FROM made WHERE (bloom_info(f)).layout = 'blocked';
+        CREATE TABLE composites (id integer PRIMARY KEY, type text, first integer, n integer, c named, cs named[]);
+        INSERT INTO composites SELECT id, type, first, n, (how, f)::named, ARRAY[(NULL, NULL), (how, f)]::named[]
+            FROM made WHERE n < 10000;
+        CREATE MATERIALIZED VIEW united AS
+            SELECT min(id) AS id, type, 1 AS first, 6000 AS n, bloom_union_agg(f) AS f
+            FROM filters WHERE how = 'sized itself' GROUP BY type;
+        -- A filter as a constant of the schema: of a default, a function, a partial index.
+        DO $$
+        DECLARE
+            f bloomfilter := bloom_agg('ключ ' || i) FROM generate_series(2, 50) AS i;
+            numbers bloomfilter := bloom_agg(i) FROM generate_series(1, 1000) AS i;
+        BEGIN
+            EXECUTE format('CREATE TABLE defaults (id integer PRIMARY KEY,
+                f bloomfilter DEFAULT bloom_add(bloom_create(100, seed => 5), ''ключ 1''::text),
+                g bloomfilter DEFAULT %L::bloomfilter,
+                h bloomfilter GENERATED ALWAYS AS (bloom_add(f, ''ключ 3''::text)) STORED)', f);
+            EXECUTE format('CREATE FUNCTION constant_filter() RETURNS bloomfilter IMMUTABLE
+                RETURN %L::bloomfilter', f);
+            CREATE TABLE numbers AS SELECT i FROM generate_series(1, 100000) AS i;
+            EXECUTE format('CREATE INDEX numbers_in_filter ON numbers (i) WHERE %L::bloomfilter @> i', numbers);
+            EXECUTE format('CREATE VIEW numbers_found AS SELECT i FROM numbers WHERE %L::bloomfilter @> i', numbers);
+        END
+        $$;
+        INSERT INTO defaults (id) VALUES (1);
+        ANALYZE;
+        """, database)
+
+
+# ---------------------------------------------------------------------------------------------------
+# The proof
+# ---------------------------------------------------------------------------------------------------
+
+def all_places(places=PLACES):
+    return " UNION ALL ".join(
+        f"SELECT '{name}' AS place, id::integer AS id, type, first, n, f FROM ({query}) AS p (id, type, first, n, f)"
+        for name, query in places.items())
+
+
+def manifest(server, database=DATABASE, places=PLACES):
+    """{place and key: [SHA-256 and size of the binary form]}, and whether the server agrees with that."""
+    found, agreed = {}, True
+    for place, key, digest, f in server.copy(f"""
+            SELECT place, format('%s %s %s %s', id, type, first, n), sha256(f::bytea), f
+            FROM ({all_places(places)}) AS p""", database):
+        name = f"{bytes(place).decode()} {bytes(key).decode()}"
+        assert name not in found, name
+        if f is None:
+            found[name] = None
+        else:
+            found[name] = [hashlib.sha256(f).hexdigest(), len(f)]
+            agreed = agreed and hashlib.sha256(f).digest() == digest
+    return found, agreed
+
+
+def lost_elements(server, database=DATABASE, places=PLACES):
+    """How many elements were looked for, and how many of these were not found."""
+    probed = lost = 0
+    for element, expression in ELEMENTS.items():
+        row = server.sql(f"""
+            SELECT count(*), count(*) FILTER (WHERE (f @> ({expression})) IS NOT TRUE)
+            FROM ({all_places(places)}) AS p, LATERAL generate_series(first, first + n - 1) AS i
+            WHERE type = '{element}'""", database)[0]
+        probed, lost = probed + int(row[0]), lost + int(row[1])
+    return probed, lost
+
+
+INDEXED = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; " \
+          "SET enable_mergejoin = off; SET enable_material = off; SET enable_memoize = off;"
+
+
+def indexed(server, name, query, database):
+    """The count that a query gives when it uses an index, and whether it did."""
+    plan = "\n".join("\t".join(row) for row in server.sql(f"{INDEXED} EXPLAIN (COSTS off) {query}", database))
+    return name in plan and server.value(f"{INDEXED} {query}", database)
+
+
+def verify(server, want, label, database=DATABASE):
+    """Tests that a database holds what was noted in a manifest."""
+    got, agreed = manifest(server, database)
+    size = sum(entry[1] for entry in want.values() if entry)
+    wrong = [name for name in sorted(want.keys() | got.keys()) if want.get(name, 0) != got.get(name, 0)]
+    ok(not wrong, f"{label}: the SHA-256 of all {len(want)} filters ({megabytes(size)}) is the same", wrong[:10])
+    ok(agreed, f"{label}: the cast to bytea gives what the send function gives")
+    probed, lost = lost_elements(server, database)
+    ok(lost == 0 and probed > 0, f"{label}: of {probed} elements none is lost", f"lost: {lost}")
+
+    rows = [row for row in server.sql("SELECT id, storage, sha256(f::bytea) FROM filters", database)]
+    times = {}
+    for row in rows:
+        times[row[2]] = times.get(row[2], 0) + 1
+    # A hash join that may use the index of each partition, so that a filter finds its equals in all of them.
+    same(indexed(server, "_f_idx", "SELECT count(*) FROM filters a JOIN filters b ON a.f = b.f", database),
+         str(sum(n * n for n in times.values())), f"{label}: the hash index finds every filter by its value")
+    same(indexed(server, "_expr_idx", "SELECT count(*) FROM filters a WHERE EXISTS "
+                 "(SELECT FROM filters b WHERE # b.f = # a.f AND b.id = a.id AND b.storage = a.storage)", database),
+         str(len(rows)), f"{label}: the expression index finds every filter by its cardinality")
+    same(indexed(server, "numbers_in_filter", "SELECT count(*) FROM numbers_found WHERE i BETWEEN 1 AND 1000",
+                 database), "1000", f"{label}: a partial index over a constant filter has all its elements")
+    same(server.value("BEGIN; INSERT INTO defaults (id) VALUES (2); "
+                      "SELECT count(*) FROM (SELECT DISTINCT f, g, h FROM defaults) AS d; ROLLBACK", database), "1",
+         f"{label}: new rows have the same defaults")
+    return got

@@ -1,0 +1,146 @@
+"""Logical replication between two servers, of one release or of two: the initial copy, and every kind of change,
+in text and in binary form.
+"""
+
+
+from durable import ELEMENTS, DATABASE, lost_elements, manifest, note, ok, same, setup
+
+# One table with a key, one whose rows are found by comparing all columns, one the same in arrays, a composite
+# value and a domain, and one whose filters are found through a hash index.
+SCHEMA = """
+CREATE EXTENSION bloomtype;
+CREATE TYPE named AS (name text, f bloomfilter);
+CREATE DOMAIN blocked AS bloomfilter CHECK ((bloom_info(VALUE)).layout = 'blocked');
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy', 'über');
+CREATE DOMAIN positive AS integer CHECK (VALUE > 0);
+CREATE TABLE keyed (id integer PRIMARY KEY, type text, first integer, n integer, touched integer, f bloomfilter);
+CREATE TABLE whole (id integer, type text, first integer, n integer, touched integer, f bloomfilter);
+ALTER TABLE whole REPLICA IDENTITY FULL;
+CREATE TABLE nested (id integer, type text, first integer, n integer, touched integer, f blocked, c named,
+    fs bloomfilter[], cs named[]);
+ALTER TABLE nested REPLICA IDENTITY FULL;
+CREATE TABLE hashed (f bloomfilter, type text, first integer, n integer);
+ALTER TABLE hashed REPLICA IDENTITY FULL;
+CREATE INDEX ON hashed USING hash (f);
+"""
+
+PLACES = {
+    "keyed": "SELECT id, type, first, n, f FROM keyed",
+    "whole": "SELECT id, type, first, n, f FROM whole",
+    "domain": "SELECT id, type, first, n, f FROM nested",
+    "composite": "SELECT id, type, first, n, (c).f FROM nested",
+    "array": "SELECT id, type, first, n, fs[2] FROM nested",
+    "array of composites": "SELECT id, type, first, n, cs[1].f FROM nested",
+    "hashed": "SELECT row_number() OVER (ORDER BY type, first, n, f::bytea), type, first, n, f FROM hashed",
+}
+
+FILL = """
+INSERT INTO keyed SELECT DISTINCT ON (id) id, type, first, n, 0, f FROM filters WHERE {which} ORDER BY id;
+INSERT INTO whole SELECT id, type, first, n, 0, f FROM keyed WHERE {which};
+INSERT INTO nested SELECT id, type, first, n, 0, f, (type, f)::named, ARRAY[NULL, f], ARRAY[(NULL, f)]::named[]
+    FROM keyed WHERE {which} AND (bloom_info(f)).layout = 'blocked' AND id % 3 = 0;
+INSERT INTO hashed SELECT f, type, first, n FROM keyed WHERE {which} AND n < 1000 AND id % 3 = 0;
+"""
+
+# Unchanged filters, in line and out of line; changed ones; filters that come, go and change places; deleted rows.
+CHANGES = [
+    ("rows are updated, their filters are not",
+     "UPDATE {table} SET touched = 1 WHERE id % 2 = 0"),
+    ("elements are added",
+     "UPDATE {table} SET touched = 2, n = n + 10, f = (SELECT bloom_agg({integer}, f) "
+     "FROM generate_series(first + n, first + n + 9) AS i) WHERE type = 'integer'"),
+    ("the same element is added again",
+     "UPDATE {table} SET touched = 3, f = bloom_add(f, {integer_first}) WHERE type = 'integer'"),
+    ("filters are replaced by those of other rows, and by null",
+     "UPDATE {table} AS t SET touched = 4, f = o.f, type = o.type, first = o.first, n = o.n FROM {table} AS o "
+     "WHERE o.id = t.id + 3 AND t.id % 5 = 0; "
+     "UPDATE {table} SET f = NULL, type = NULL WHERE id % 31 = 0"),
+    ("rows are deleted, and some come again",
+     "CREATE TEMPORARY TABLE gone AS SELECT * FROM {table} WHERE id % 7 = 0; DELETE FROM {table} WHERE id % 7 = 0; "
+     "INSERT INTO {table} SELECT * FROM gone WHERE id % 2 = 0; DROP TABLE gone"),
+    ("a transaction that is rolled back, in part and as a whole",
+     "BEGIN; UPDATE {table} SET f = NULL; ROLLBACK; BEGIN; SAVEPOINT a; DELETE FROM {table}; ROLLBACK TO a; "
+     "UPDATE {table} SET touched = 5 WHERE id % 11 = 0; COMMIT"),
+    ("a large transaction, sent while it is under way",
+     "BEGIN; UPDATE {table} SET f = f | f, touched = 6; UPDATE {table} SET touched = 7; COMMIT"),
+]
+
+
+def caught_up(publisher, subscriber):
+    lsn = publisher.value("SELECT pg_current_wal_flush_lsn()")
+    publisher.poll(f"SELECT replay_lsn >= '{lsn}' FROM pg_stat_replication WHERE application_name = 'durability'")
+    assert subscriber.value("SELECT count(*) FROM pg_stat_subscription WHERE pid IS NOT NULL") != "0"
+
+
+def compare(publisher, subscriber, label):
+    there, agreed = manifest(publisher, places=PLACES)
+    here, agreed_too = manifest(subscriber, places=PLACES)
+    size = sum(entry[1] for entry in there.values() if entry)
+    wrong = [name for name in sorted(there.keys() | here.keys()) if there.get(name, 0) != here.get(name, 0)]
+    ok(not wrong and agreed and agreed_too and there,
+       f"{label}: the SHA-256 of all {len(there)} filters ({size / 1e6:.1f} MB) is the same", wrong[:10])
+    columns = "SELECT md5(string_agg(t::text, ' ' ORDER BY t::text COLLATE \"C\")) FROM (SELECT id, type, first, n, " \
+        "touched FROM {}) AS t"
+    for table in "keyed", "whole", "nested":
+        query = columns.format(table)
+        if publisher.value(query) != subscriber.value(query):
+            ok(False, f"{label}: the other columns of {table}")
+
+
+def subscribe(publisher, subscriber, binary):
+    form = "binary" if binary else "text"
+    label = f"{publisher.major} to {subscriber.major} in {form}"
+    publisher.sql(FILL.format(which="id % 2 = 0"))
+    subscriber.sql(f"CREATE SUBSCRIPTION durability CONNECTION '{publisher.conninfo()}' PUBLICATION durability "
+                   f"WITH (binary = {str(binary).lower()}, streaming = true)")
+    subscriber.poll("SELECT count(*) FILTER (WHERE srsubstate = 'r') = 4 AND count(*) = 4 FROM pg_subscription_rel")
+    caught_up(publisher, subscriber)
+    compare(publisher, subscriber, f"{label}, initial copy")
+
+    publisher.sql(FILL.format(which="id % 2 = 1"))
+    caught_up(publisher, subscriber)
+    compare(publisher, subscriber, f"{label}, inserted")
+
+    for name, statements in CHANGES:
+        text = "; ".join(
+            statements.format(table=table, integer=ELEMENTS["integer"],
+                              integer_first=ELEMENTS["integer"].replace("i ", "first "))
+            for table in ("keyed", "whole", "nested"))
+        publisher.sql(text)
+        publisher.sql("UPDATE nested SET c = (type, f)::named, fs = ARRAY[NULL, f]::bloomfilter[], "
+                      "cs = ARRAY[(NULL, f)]::named[] WHERE (c).f IS DISTINCT FROM f")
+        caught_up(publisher, subscriber)
+        compare(publisher, subscriber, f"{label}, {name}")
+
+    publisher.sql("UPDATE hashed SET f = bloom_add(f, NULL::integer), n = n - 1 WHERE n > 250;"
+                  "DELETE FROM hashed WHERE n BETWEEN 30 AND 100;"
+                  "UPDATE hashed SET f = NULL, type = NULL WHERE n = 4;")
+    caught_up(publisher, subscriber)
+    compare(publisher, subscriber, f"{label}, rows found by their filter")
+    probed, lost = lost_elements(subscriber, places=PLACES)
+    ok(probed > 0 and lost == 0, f"{label}: of {probed} elements none is lost", f"lost: {lost}")
+
+    errors = [line for line in publisher.log() + subscriber.log() if "ERROR" in line or "PANIC" in line]
+    same(errors, [], f"{label}: no error in the logs")
+    stats = publisher.value("SELECT format('%s MB decoded; %s transactions (%s MB) spilled, %s (%s MB) streamed', "
+                            "total_bytes / 1000000, spill_txns, spill_bytes / 1000000, stream_txns, "
+                            "stream_bytes / 1000000) FROM pg_stat_replication_slots WHERE slot_name = 'durability'")
+    note(stats)
+
+    subscriber.sql("DROP SUBSCRIPTION durability")
+    for server in publisher, subscriber:
+        server.sql("TRUNCATE keyed, whole, nested, hashed")
+
+
+def replicate(publisher, subscriber):
+    setup(publisher)
+    publisher.sql(SCHEMA[SCHEMA.index("CREATE TABLE"):])
+    publisher.sql("CREATE PUBLICATION durability FOR TABLE keyed, whole, nested, hashed")
+    subscriber.run("createdb", DATABASE)
+    # Another OID for the type than at the publisher.
+    subscriber.sql("CREATE TYPE one_more AS (a integer)")
+    subscriber.sql(SCHEMA)
+    query = "SELECT 'bloomfilter'::regtype::oid"
+    ok(publisher.value(query) != subscriber.value(query), "the type has another OID at the subscriber")
+    for binary in False, True:
+        subscribe(publisher, subscriber, binary)
