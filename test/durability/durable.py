@@ -291,9 +291,9 @@ ELEMENTS = {
 SHAPES = [(1, 1, 1000, 0.01), (1, 300, 300, 0.01), (2, 300, 100000, 0.001), (1, 30, 1, 0.5),
           (5, 3000, 3000, 0.01), (7, 1000, 900, 1e-9)]
 SEEDS = [0, 42, -1]
-# And large ones of one type: 1 MB, sparse with 800 kB, 3 MB.
+# And large ones of one type: 2.4 MB, and sparse with 400 kB.
 LARGE_TYPE = "bigint"
-LARGE = [(1, 800000, 800000, 0.01), (9, 100000, 10000000, 0.01), (3, 300000, 1000000, 1e-4)]
+LARGE = [(1, 320000, 2000000, 0.01), (9, 50000, 10000000, 0.01)]
 
 # Where a filter may be kept, and how a query reads it there: key, element type, from, how many, filter.
 PLACES = {
@@ -381,7 +381,7 @@ SPECIAL = """
         ('sparse, at the cap', 'bigint', 1, 2000,
          (SELECT bloom_agg(i::bigint * 1000003, 200000000) FROM generate_series(1, 2000) AS i));
     CREATE TEMPORARY TABLE dense AS
-        SELECT f::bytea AS b FROM made WHERE type = 'bigint' AND how LIKE '%room for 800000 %' ORDER BY id;
+        SELECT f::bytea AS b FROM made WHERE type = 'bigint' AND how LIKE '%room for 2000000 %' ORDER BY id;
     INSERT INTO made (how, type, first, n, f)
         SELECT 'saturated', 'bigint', 1, 100000,
             (substr(b, 1, 28) || decode(repeat('ff', length(b) - 28), 'hex'))::bloomfilter FROM dense
@@ -484,7 +484,7 @@ def indexed(server, name, query, database):
     return name in plan and server.value(f"{INDEXED} {query}", database)
 
 
-def verify(server, want, label, database=DATABASE):
+def verify(server, want, label, database=DATABASE, writable=True):
     """Tests that a database holds what was noted in a manifest."""
     got, agreed = manifest(server, database)
     size = sum(entry[1] for entry in want.values() if entry)
@@ -506,7 +506,8 @@ def verify(server, want, label, database=DATABASE):
          str(len(rows)), f"{label}: the expression index finds every filter by its cardinality")
     same(indexed(server, "numbers_in_filter", "SELECT count(*) FROM numbers_found WHERE i BETWEEN 1 AND 1000",
                  database), "1000", f"{label}: a partial index over a constant filter has all its elements")
-    same(server.value("BEGIN; INSERT INTO defaults (id) VALUES (2); "
-                      "SELECT count(*) FROM (SELECT DISTINCT f, g, h FROM defaults) AS d; ROLLBACK", database), "1",
-         f"{label}: new rows have the same defaults")
+    if writable:
+        same(server.value("BEGIN; INSERT INTO defaults (id) VALUES (2); "
+                          "SELECT count(*) FROM (SELECT DISTINCT f, g, h FROM defaults) AS d; ROLLBACK", database),
+             "1", f"{label}: new rows have the same defaults")
     return got
