@@ -186,15 +186,15 @@ class Server:
             return int(file.readline())
 
     def kill(self):
-        """Kills the postmaster and all its children with SIGKILL, and waits until they are gone. Stopped first,
-        the postmaster forks no other."""
+        """Kills the postmaster and all its children with SIGKILL, and waits until they are gone: as long as it is
+        a zombie, a new postmaster takes it for a running one. Stopped first, it forks no other."""
         postmaster = self.postmaster()
         os.kill(postmaster, signal.SIGSTOP)
         victims = [postmaster] + children(postmaster)
         for victim in victims:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
-        while any(alive(victim) for victim in victims):
+        while any(os.path.exists(f"/proc/{victim}") for victim in victims):
             time.sleep(0.01)
         self.running.remove(self)
         return len(victims)
@@ -245,12 +245,6 @@ def children(parent):
             if int(stat.read().rpartition(")")[2].split()[1]) == parent:
                 found.append(int(process))
     return found
-
-
-def alive(process):
-    with contextlib.suppress(OSError), open(f"/proc/{process}/stat") as stat:
-        return stat.read().rpartition(")")[2].split()[0] not in "ZX"
-    return False
 
 
 # ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,182 @@
+#!/usr/bin/python3
+"""Crash recovery: the postmaster and all its children killed with SIGKILL under load, again and again.
+
+    ROUNDS=20 prove -v test/durability/crash.t       PG_CONFIG names the PostgreSQL that has the extension
+
+Several clients of pgbench make, change and delete filters. In the same transaction they note each filter's
+SHA-256 in a plain column; which transactions were committed is known from pgbench's own log. After recovery
+exactly those are there (or one more of each client, whose answer was lost with the server), each filter has the
+noted SHA-256 and all its elements, can be found by the hash index, and verify_heapam() finds nothing amiss. In
+every other round the server is killed a second time, while it recovers.
+
+fsync is off, as the operating system lives on: what was written is in its cache. full_page_writes is on, since
+SIGKILL may tear a page.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from durable import DATABASE, Server, children, main, note, ok, own_directory, same  # noqa: E402
+
+ROUNDS = int(os.environ.get("ROUNDS", "20"))
+CLIENTS = 4
+KEPT = 50  # rows of a client and round that are not deleted again
+directory = own_directory()
+server = Server(directory, "server")
+committed = {}  # (round, client): number of the last transaction
+
+# One filter of each client that every transaction changes: sparse, 10 kB, 120 kB, 1 MB. And many that come, are
+# updated without a change of the filter, and go.
+SCHEMA = """
+CREATE EXTENSION bloomtype;
+CREATE EXTENSION amcheck;
+CREATE TABLE kept (client integer PRIMARY KEY, round integer, n integer, f bloomfilter, digest bytea);
+INSERT INTO kept SELECT client, 0, 0, f, sha256(f::bytea) FROM (VALUES
+    (0, bloom_create(1000000)),
+    (1, (SELECT bloom_agg(-i, 8000) FROM generate_series(1, 8000) AS i)),
+    (2, (SELECT bloom_agg(-i, e) FROM generate_series(1, 20000) AS i, bloom_create(100000, 0.01, 'classic') AS e)),
+    (3, (SELECT bloom_agg(-i, 800000) FROM generate_series(1, 200000) AS i))) AS v (client, f);
+CREATE TABLE made (round integer, client integer, n integer, touched integer DEFAULT 0, first bigint, size integer,
+    f bloomfilter, digest bytea, PRIMARY KEY (round, client, n));
+CREATE INDEX made_f ON made USING hash (f);
+"""
+
+LOAD = f"""
+\\set n :n + 1
+\\set size random_exponential(1, 20000, 4)
+\\set room random_exponential(1, 60000, 6)
+\\set first :client_id * 1000000000 + :n * 100000
+BEGIN;
+INSERT INTO made (round, client, n, first, size, f, digest)
+    SELECT :round, :client_id, :n, :first, :size, f, sha256(f::bytea)
+    FROM (SELECT bloom_agg(i, :room::bigint) AS f FROM generate_series(:first::bigint, :first + :size - 1) AS i) AS v;
+UPDATE kept SET round = :round, n = :n, f = new, digest = sha256(new::bytea)
+    FROM (SELECT bloom_add(f, :round * 1000000 + :n) AS new FROM kept WHERE client = :client_id) AS v
+    WHERE client = :client_id;
+UPDATE made SET touched = touched + 1 WHERE round = :round AND client = :client_id AND n = :n - 10;
+DELETE FROM made WHERE round = :round AND client = :client_id AND n = :n - {KEPT};
+COMMIT;
+"""
+
+
+def load(number):
+    """Starts the clients, kills the server when all of them have committed something, and takes note of what."""
+    home = os.path.join(directory, f"round{number}")
+    os.mkdir(home)
+    script = os.path.join(home, "load.sql")
+    with open(script, "w") as file:
+        file.write(LOAD)
+    clients = subprocess.Popen(
+        [os.path.join(server.bin, "pgbench"), "-n", "-c", str(CLIENTS), "-T", "3600", "-l", "-f", script,
+         "-D", "n=0", "-D", f"round={number}", DATABASE],
+        env={**os.environ, "PGHOST": server.home, "PGPORT": "5432", "PGUSER": "postgres"}, cwd=home,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    server.poll(f"SELECT count(*) = {CLIENTS} FROM kept WHERE round = {number} AND n > 5")
+    time.sleep(random.uniform(0, 3))
+    victims = server.kill()
+    clients.communicate()
+    for client in range(CLIENTS):
+        committed[number, client] = 0
+    for name in os.listdir(home):
+        if name.startswith("pgbench_log"):
+            with open(os.path.join(home, name)) as log:
+                for line in log:
+                    committed[number, int(line.split()[0])] += 1
+    return victims
+
+
+def kill_in_recovery():
+    before = server.postmaster()
+    server.running.append(server)
+    server.run("pg_ctl", "start", "--no-wait", "--silent", "--pgdata", server.data, "--log",
+               os.path.join(server.home, "log"), stdout=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        try:
+            if server.postmaster() != before and children(server.postmaster()):
+                break
+        except (OSError, ValueError):
+            pass
+        time.sleep(0.001)
+    time.sleep(random.uniform(0, 0.3))
+    server.kill()
+
+
+def check(number):
+    """What is wrong after recovery: an empty list if nothing is."""
+    wrong = []
+    for client in range(CLIENTS):
+        answered = committed[number, client]
+        found = int(server.value(f"SELECT n FROM kept WHERE client = {client} AND round = {number}"))
+        if found not in (answered, answered + 1):
+            wrong.append(f"client {client}: {answered} transactions were committed, {found} are there")
+        committed[number, client] = found
+    expected = ", ".join(f"({r}, {c}, {n})" for (r, c), n in committed.items())
+    rows = server.sql(f"""
+        WITH expected (round, client, last) AS (VALUES {expected}),
+        rows AS (SELECT round, client, n, (n <= last - 10)::integer AS touched
+                 FROM expected, generate_series(greatest(1, last - {KEPT} + 1), last) AS n)
+        SELECT 'row', round, client, n, r.touched, m.touched
+        FROM rows AS r FULL JOIN made AS m USING (round, client, n) WHERE r.touched IS DISTINCT FROM m.touched
+        UNION ALL
+        SELECT 'digest', round, client, n, NULL, NULL FROM made WHERE sha256(f::bytea) <> digest
+        UNION ALL
+        SELECT 'digest', round, client, n, NULL, NULL FROM kept WHERE sha256(f::bytea) <> digest
+        UNION ALL
+        SELECT 'element lost', round, client, n, count(*), NULL
+        FROM made, LATERAL generate_series(first, first + size - 1) AS i WHERE NOT f @> i GROUP BY 2, 3, 4
+        UNION ALL
+        SELECT 'element lost', e.round, client, i, NULL, NULL
+        FROM expected AS e JOIN kept USING (client), LATERAL generate_series(1, last) AS i
+        WHERE NOT f @> (e.round * 1000000 + i)
+        UNION ALL
+        SELECT 'first element lost', client, i, NULL, NULL, NULL
+        FROM kept, LATERAL generate_series(1, (ARRAY[0, 8000, 20000, 200000])[client + 1]) AS i WHERE NOT f @> -i
+        LIMIT 20""")
+    wrong += ["\t".join(row) for row in rows]
+    wrong += ["\t".join(row) for table in ("made", "kept") for row in
+              server.sql(f"SELECT '{table}', * FROM verify_heapam('{table}', check_toast => true) LIMIT 5")]
+    lookups = "SELECT count(*) FROM made AS a WHERE NOT EXISTS (SELECT FROM made AS b WHERE b.f = a.f AND " \
+        "(b.round, b.client, b.n) = (a.round, a.client, a.n))"
+    setting = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; " \
+        "SET enable_bitmapscan = off; ALTER TABLE made DROP CONSTRAINT made_pkey;"
+    plan, missing = (server.sql(f"BEGIN; {setting} {query}; ROLLBACK") for query in (f"EXPLAIN {lookups}", lookups))
+    if not any("made_f" in row[0] for row in plan):
+        wrong.append(f"the hash index is not used: {plan}")
+    if missing != [["0"]]:
+        wrong.append(f"not found by the hash index: {missing}")
+    return wrong
+
+
+def run():
+    server.init(full_page_writes="on", shared_buffers="16MB", max_wal_size="64MB", min_wal_size="32MB",
+                checkpoint_timeout="30s", checkpoint_completion_target="0.5").start()
+    server.run("createdb", DATABASE)
+    server.sql(SCHEMA)
+    same(server.value("SELECT current_setting('fsync') || current_setting('full_page_writes') "
+                      "|| current_setting('synchronous_commit')"), "offonon", "the settings are what is said above")
+    for number in range(1, ROUNDS + 1):
+        victims = load(number)
+        if number % 2 == 0:
+            kill_in_recovery()
+        server.start()
+        answered = sum(committed[number, client] for client in range(CLIENTS))
+        wrong = check(number)
+        rows, size = server.sql("SELECT count(*), sum(length(f::bytea)) / 1000000 FROM "
+                                "(SELECT f FROM made UNION ALL SELECT f FROM kept) AS v")[0]
+        ok(not wrong, f"round {number}: after {answered} transactions {victims} processes were killed"
+           f"{' twice' if number % 2 == 0 else ''}; {rows} filters ({size} MB) are what they must be", *wrong)
+    note(f"{sum(committed.values())} transactions in {ROUNDS} rounds")
+    log = server.log()
+    redo = sum("redo starts" in line for line in log)
+    ok(redo >= ROUNDS, f"the server has recovered {redo} times", redo)
+    ok(not any("PANIC" in line or "invalid page" in line for line in log), "no PANIC in the log")
+    server.stop()
+
+
+main(run)
