@@ -15,8 +15,8 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from durable import (DATABASE, Server, main, manifest, megabytes, note, ok, own_directory, server_user,  # noqa: E402
-                     setup, verify)
+from durable import (DATABASE, Server, lost_elements, main, manifest, megabytes, note, ok, own_directory,  # noqa: E402
+                     same, server_user, setup, verify)
 
 OID = "SELECT 'bloomfilter'::regtype::oid"
 FORMATS = ["plain", "inserts", "custom", "directory", "binary"]
@@ -69,6 +69,23 @@ def restore(database, form, path):
         server.run("pg_restore", "--exit-on-error", f"--dbname={database}", path)
 
 
+def control(want):
+    """Damage must show: one bit, a filter that is gone, and one in place of another."""
+    server.run("createdb", f"--template={DATABASE}", "damaged")
+    server.sql("""
+        UPDATE filters_lz4 SET f = set_byte(f::bytea, 100, get_byte(f::bytea, 100) # 4)::bloomfilter
+            WHERE id = (SELECT min(id) FROM filters_lz4 WHERE n = 3000 AND (bloom_info(f)).representation = 'dense');
+        DELETE FROM in_domain WHERE id = (SELECT min(id) FROM in_domain);
+        UPDATE composites SET c.f = bloom_create(10)
+            WHERE id = (SELECT min(id) FROM composites WHERE type = 'uuid' AND n = 3000);
+        """, "damaged")
+    got, _ = manifest(server, "damaged")
+    wrong = sorted(name.split()[0] for name in want.keys() | got.keys() if want.get(name, 0) != got.get(name, 0))
+    same(wrong, ["composite", "domain", "table"], "control: a bit, a missing filter and a wrong one are noticed")
+    same(lost_elements(server, "damaged")[1] >= 3000, True, "control: lost elements are noticed")
+    server.run("dropdb", "damaged")
+
+
 def make():
     """The first release: makes the filters and notes what they are."""
     setup(server)
@@ -86,6 +103,7 @@ def make():
     ok(compressed["extended"] > 0 and compressed["lz4"] > 0 and compressed["external"] == 0,
        "some filters are compressed, with pglz and lz4")
     verify(server, want, f"{major} as made")
+    control(want)
     for form in FORMATS:
         dump(DATABASE, form, os.path.join(target, form))
 
