@@ -91,11 +91,18 @@ def server_user():
 
 
 def own_directory():
-    """A directory that the servers' user owns and that goes away, with all servers in it."""
-    directory = tempfile.mkdtemp(prefix="dur.", dir=os.environ.get("DURABILITY_DIR"))
-    os.chmod(directory, 0o755)
-    if server_user():
-        shutil.chown(directory, server_user())
+    """A directory that the servers' user owns and can reach, short enough for a socket's path, and that goes away,
+    with all servers in it."""
+    for parent in filter(None, [os.environ.get("DURABILITY_DIR"), tempfile.gettempdir(), "/tmp", "/var/tmp"]):
+        directory = tempfile.mkdtemp(prefix="dur.", dir=parent)
+        os.chmod(directory, 0o755)
+        if server_user():
+            shutil.chown(directory, server_user())
+        if len(directory) < 80 and subprocess.run(["test", "-x", directory], user=server_user()).returncode == 0:
+            break
+        os.rmdir(directory)
+    else:
+        raise OSError("no temporary directory that the server could use")
 
     def clean_up():
         for server in Server.running.copy():
