@@ -26,8 +26,8 @@ share = os.environ.get("DURABILITY_SHARE") or os.path.join(directory, "dumps")
 server = Server(directory, "server")
 major = server.major
 
-TABLES = ["filters_external", "filters_extended", "filters_lz4", "filters_main", "filters_plain", "in_domain",
-          "lists", "composites", "defaults", "numbers"]
+TABLES = ["filters_external", "filters_extended", "filters_lz4", "filters_main", "filters_plain", "by_hash_0",
+          "by_hash_1", "in_domain", "lists", "composites", "defaults", "numbers"]
 
 
 def size_of(path):

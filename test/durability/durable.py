@@ -300,6 +300,7 @@ LARGE = [(1, 320000, 2000000, 0.01), (9, 50000, 10000000, 0.01)]
 PLACES = {
     "table": "SELECT id * 10 + array_position('{external,extended,lz4,main,plain}', storage), type, first, n, f "
              "FROM filters",
+    "hash partition": "SELECT id, type, first, n, f FROM by_hash",
     "array": "SELECT id * 1000 + at, type, first[at], n[at], fs[at] FROM lists, generate_subscripts(fs, 1) at",
     "domain": "SELECT id, type, first, n, f FROM in_domain",
     "composite": "SELECT id, type, first, n, (c).f FROM composites",
@@ -332,6 +333,10 @@ ALTER TABLE filters_main ALTER f SET STORAGE main;
 ALTER TABLE filters_plain ALTER f SET STORAGE plain;
 CREATE INDEX ON filters USING hash (f);
 CREATE INDEX ON filters ((# f));
+-- A partition accepts a filter only if that has the hash it had.
+CREATE TABLE by_hash (id integer, type text, first integer, n integer, f bloomfilter) PARTITION BY HASH (f);
+CREATE TABLE by_hash_0 PARTITION OF by_hash FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE by_hash_1 PARTITION OF by_hash FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 """
 
 
@@ -402,6 +407,7 @@ def setup(server, database=DATABASE):
             SELECT id, storage, how, type, first, n, f
             FROM made, unnest('{external,extended,lz4,main,plain}'::text[]) AS storage
             WHERE (storage <> 'plain' OR length(f::bytea) < 7000) ORDER BY id;
+        INSERT INTO by_hash SELECT id, type, first, n, f FROM made WHERE n < 3000;
         CREATE TABLE lists AS
             SELECT row_number() OVER () AS id, type, array_agg(first ORDER BY id) || 1 AS first,
                 array_agg(n ORDER BY id) || 0 AS n, array_agg(f ORDER BY id) || NULL::bloomfilter AS fs

@@ -19,7 +19,7 @@ directory = own_directory()
 def init(name, major):
     # The two must agree; 18 has checksums unless told otherwise.
     options = ["--no-data-checksums"] if major >= 18 else []
-    return Server(directory, name, major).init(*options, wal_level="logical")
+    return Server(directory, name, major).init(*options, wal_level="logical", logical_decoding_work_mem="'1MB'")
 
 
 def upgrade(old, want, mode):
