@@ -59,7 +59,7 @@ def restore(database, form, path):
     server.run("createdb", database)
     if form == "binary":
         # Arrays and composite values have the OID of the type in their binary form, so let it be another one.
-        load = ["CREATE TYPE one_more AS (a integer);", f"\\i {path}/pre-data", "SET search_path = public;"]
+        load = [f"CREATE TYPE one_more_in_{major} AS (a integer);", f"\\i {path}/pre-data", "SET search_path = public;"]
         load += [f"COPY {table} FROM '{path}/{table}' (FORMAT binary);" for table in TABLES]
         load += [f"\\i {path}/post-data", "REFRESH MATERIALIZED VIEW public.united;"]
         server.sql("\n".join(load), database)
