@@ -76,7 +76,8 @@ def setup():
     with watched("making them"):
         server.sql(f"""
             CREATE TABLE caps (name text PRIMARY KEY, n integer, touched integer, f bloomfilter);
-            INSERT INTO caps SELECT 'dense', {DENSE}, 0, bloom_agg({ELEMENT}, {room}) FROM generate_series(1, {DENSE}) AS i;
+            INSERT INTO caps SELECT 'dense', {DENSE}, 0, bloom_agg({ELEMENT}, {room})
+                FROM generate_series(1, {DENSE}) AS i;
             INSERT INTO caps SELECT 'sparse', {SPARSE}, 0, bloom_agg({ELEMENT}, {room})
                 FROM generate_series(1, {SPARSE}) AS i;
             INSERT INTO caps SELECT 'saturated', {DENSE}, 0,
@@ -115,7 +116,7 @@ def restored(label, restore, table="caps", step=1000):
         ok(digests("restored", table) == digests(table=table), f"{label}: the same SHA-256")
         if table == "caps":
             same(lost("restored", step), "", f"{label}: of every {step}th of the "
-             f"{2 * DENSE + SPARSE} elements none is lost")
+                 f"{2 * DENSE + SPARSE} elements none is lost")
     finally:
         server.run("dropdb", "restored")
 

@@ -131,7 +131,8 @@ def run():
     same(standby.value("SELECT pg_is_in_recovery()"), "f", "promoted")
     verify(standby, want, "promoted")
     standby.sql("""
-        UPDATE live SET version = version + 1, f = bloom_add(f, version + 1), digest = sha256(bloom_add(f, version + 1)::bytea);
+        UPDATE live SET version = version + 1, f = bloom_add(f, version + 1),
+            digest = sha256(bloom_add(f, version + 1)::bytea);
         UPDATE filters SET f = bloom_add(f, NULL::text);
         VACUUM FULL filters;
     """)
