@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Filters of the largest size, 2^31 bits or 256 MiB: dump and restore in every form, and logical replication.
 
-    prove -v test/durability/cap.t       PG_CONFIG names the PostgreSQL that has the extension
+    test/durability/cap.t       PG_CONFIG names the PostgreSQL that has the extension
 
 Also shows where PostgreSQL's limit of 1 GB for a value or a row in text form ends it, and the most memory that
 each program took. Takes 4 GB of memory and 15 GB of disk.

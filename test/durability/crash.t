@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Crash recovery: the postmaster and all its children killed with SIGKILL under load, again and again.
 
-    ROUNDS=20 prove -v test/durability/crash.t       PG_CONFIG names the PostgreSQL that has the extension
+    ROUNDS=20 test/durability/crash.t       PG_CONFIG names the PostgreSQL that has the extension
 
 Several clients of pgbench make, change and delete filters. In the same transaction they note each filter's
 SHA-256 in a plain column; which transactions were committed is known from pgbench's own log. After recovery

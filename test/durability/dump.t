@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """pg_dump and restore, in plain, custom and directory format, and COPY BINARY.
 
-    prove -v test/durability/dump.t       PG_CONFIG names the PostgreSQL that has the extension
+    test/durability/dump.t       PG_CONFIG names the PostgreSQL that has the extension
 
 With DURABILITY_SHARE, a directory, the dumps travel: the first release to run makes the filters, notes their
 SHA-256 and leaves its dumps there; every later one restores those of the release before it, and the custom one of

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Logical replication, in text and binary form, between two servers of one release.
 
-    prove -v test/durability/logical.t       PG_CONFIG names the PostgreSQL that has the extension
+    test/durability/logical.t       PG_CONFIG names the PostgreSQL that has the extension
 """
 
 import os

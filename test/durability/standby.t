@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A streaming standby: the same filters, queries in parallel plans while the primary writes, promotion.
 
-    prove -v test/durability/standby.t       PG_CONFIG names the PostgreSQL that has the extension
+    test/durability/standby.t       PG_CONFIG names the PostgreSQL that has the extension
 """
 
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """pg_upgrade from one release to another, copying and linking, and logical replication between the two.
 
-    OLD=15 NEW=17 prove -v test/durability/upgrade.t       both as Debian's packages, with the extension
+    OLD=15 NEW=17 test/durability/upgrade.t       both as Debian's packages, with the extension
 """
 
 import os
