@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Filters of the largest size, 2^31 bits or 256 MiB: dump and restore in every form, and logical replication.
 
-    test/durability/cap.t       PG_CONFIG names the PostgreSQL that has the extension
+    test/durability/cap.t [dump|limits|replication...]      PG_CONFIG names the PostgreSQL that has the extension
 
 Also shows where PostgreSQL's limit of 1 GB for a value or a row in text form ends it, and the most memory that
 each program took. Takes 4 GB of memory and 15 GB of disk.
@@ -237,9 +237,9 @@ def replication():
 def run():
     server.init(wal_level="logical", wal_sender_timeout="0").start()
     setup()
-    dumps_and_restores()
-    limits()
-    replication()
+    parts = {"dump": dumps_and_restores, "limits": limits, "replication": replication}
+    for part in sys.argv[1:] or parts:
+        parts[part]()
     server.stop()
 
 
