@@ -1185,6 +1185,54 @@ def test_memory():
     ok(grown[0] < 200 and grown[1] < 2000, "a million probes: memory stays flat", grown)
 
 
+WEIGHTS = f"""
+CREATE TABLE heavy (id int PRIMARY KEY, plain bloomfilter, packed bloomfilter);
+ALTER TABLE heavy ALTER packed SET STORAGE EXTENDED;
+CREATE FUNCTION probe_heavy(packs boolean, rounds int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    r record;
+    g bloomfilter;
+    found bigint := 0;
+BEGIN
+    FOR i IN 1 .. rounds LOOP
+        FOR r IN SELECT id, CASE WHEN packs THEN packed ELSE plain END AS f FROM heavy ORDER BY id LOOP
+            g := r.f;
+            FOR k IN 1 .. 3 LOOP
+                found := found + (g @> k)::int;
+            END LOOP;
+        END LOOP;
+    END LOOP;
+    RETURN found;
+END $$;
+"""
+
+
+def test_work_mem():
+    """The copies that a call site keeps take work_mem or are a single one, whatever they take when stored."""
+    size, filters, rounds = 1 << 20, 6, 4
+    header = ref.Filter("blocked", 6, ref.single(0.01), 0, 8 * size, ref.CLASSES["bigint"], None, b"").encode()
+    zeros = f"'\\x{header.hex()}'::bytea || decode(repeat('00', {size}), 'hex')"
+    process = run(
+        f"\\set ON_ERROR_STOP on\n{WEIGHTS}INSERT INTO heavy SELECT id, f, f"
+        f" FROM generate_series(1, {filters}) AS id, CAST({zeros} AS bloomfilter) AS f;\n"
+    )
+    if process.returncode != 0:
+        raise Failed(process.stderr)
+    for packs in (False, True):
+        for work_mem, copies in (("64kB", 1), (f"{size * 7 // 2048}kB", 3), ("64MB", filters)):
+            results, errors = psql(
+                f"SELECT probe_heavy({packs}, 1)", f"SET work_mem = '{work_mem}'", "BEGIN", "SELECT * FROM used()",
+                f"SELECT probe_heavy({packs}, {rounds})", "SELECT * FROM used()",
+            )  # fmt: skip
+            name = f"{filters} filters of 1 MB, {'compressed' if packs else 'plain'}, work_mem {work_mem}"
+            if len(results) != 6 or results[4] != (["0"], "00000"):
+                ok(False, name, results[4:], errors)
+                continue
+            before, after = (int(results[i][0][0].split("|")[0]) for i in (3, 5))
+            kept = (after - before) / size
+            ok(copies - 0.5 < kept < copies + 0.5, f"{name}: keeps {copies}", f"{kept:.2f} MB")
+
+
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # and clean up
     global SETTINGS
@@ -1208,6 +1256,7 @@ def main():
         for number in [int(only)] if only else range(1, PROGRAMS + 1):
             run_program(number, pool, scores)
         test_memory()
+        test_work_mem()
         for situation, score in sorted(scores.items()):
             answers = f", {score.answers} answers" if score.answers else ""
             ok(not score.faults, f"{situation}{answers}", f"{len(score.faults)} are wrong", *score.faults[:1])
