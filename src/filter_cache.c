@@ -206,7 +206,7 @@ open_stored(FilterCache *cache, Datum value)
 
 	VARATT_EXTERNAL_GET_POINTER(pointer, DatumGetPointer(value));
 	entry = find_entry(stored, &pointer, &known);
-	if (known && entry->room == NULL && make_room(stored, entry, VARATT_EXTERNAL_GET_EXTSIZE(pointer)))
+	if (known && entry->room == NULL && make_room(stored, entry, pointer.va_rawsize))
 		keep_copy(stored, entry, value);
 	entry->last_used = ++stored->clock;
 	if (entry->room != NULL)
