@@ -492,7 +492,7 @@ class Program:
         if id_ < 0:
             return "x"
         number = id_ - POOL_IDS if id_ > POOL_IDS else self.rows.get(id_)
-        return None if number is None else self.pool[number]
+        return self.pool.get(number)
 
     def answer(self, id_, element_type, n):
         value = self.value(id_)
@@ -772,7 +772,9 @@ class Program:
             )
 
     def spec(self, element_type, length):
-        """Probes for the functions in PL/pgSQL: few filters, met again and again."""
+        """Probes for the functions in PL/pgSQL: few filters, met again and again. An error ends a call site:
+        PL/pgSQL gives up the state of an expression that failed in this transaction. So most have none."""
+        errors = self.rng.random() < 0.2
         few = self.rng.choice((1, 2, 3, 6, 12))
         candidates = [*IDS, *IDS, *(POOL_IDS + number for number in self.pool)]
         ids = self.rng.choices(candidates, k=few)
@@ -781,8 +783,10 @@ class Program:
             number = self.rng.choice(list(self.pool))
             like = (self.pool[number].family, self.pool[number].element_type)
             ids += [POOL_IDS + n for n, f in self.pool.items() if (f.family, f.element_type) == like]
-        if self.rng.random() < 0.3:
-            ids += [self.rng.choice(BROKEN)] * max(few // 3, 1)
+        if errors:
+            ids.append(self.rng.choice(BROKEN))
+        else:
+            ids = [id_ for id_ in ids if self.suits(id_, element_type)] or self.some_ids(element_type)
         site = self.rng.choice(SITES)
         chosen = [self.rng.choice(ids) for _ in range(length)]
         if self.rng.random() < 0.3:
@@ -829,7 +833,7 @@ class Program:
         element_type = self.some_type()
         spec = self.spec(element_type, 10)
         targets = self.rng.choices([id_ for id_ in spec[0] if id_ in IDS] or IDS, k=4)
-        filters = [self.some_filter(id_) for id_ in targets]
+        filters = [self.some_filter(id_, self.rng.choice((element_type, element_type, None))) for id_ in targets]
         fail = [self.rng.random() < 0.5 for _ in targets]
         commits = not self.stack and self.rng.random() < 0.7
         answers = []
