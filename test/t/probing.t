@@ -673,6 +673,11 @@ class Program:
         a = letter(self.contains("s.f", self.column(element_type)))
         return f"SELECT s.id, x.n, {a} AS a FROM {tables}"
 
+    def gather(self, columns, answer, tables):
+        """The answers of a query as one string, in the order of these columns, which is not that of the probes."""
+        query = f"SELECT {columns}, {answer} AS a FROM {tables} OFFSET 0"
+        return f"SELECT string_agg(a, '' ORDER BY {columns}) FROM ({query}) AS q"
+
     def all_answers(self, ids, element_type):
         return [self.answer(id_, element_type, n) for id_ in ids for n in range(1, KEYS + 1)]
 
@@ -701,7 +706,10 @@ class Program:
             )
         copies = 3 if "unnest" in rows else 2
         a = letter(self.contains("v.f", self.column(element_type)))
-        query = f"SELECT v.id, v.place, x.n, {a} AS a FROM (SELECT * FROM ({rows}) AS u ORDER BY id, place) AS v, keys AS x"
+        query = (
+            f"SELECT v.id, v.place, x.n, {a} AS a"
+            f" FROM (SELECT * FROM ({rows}) AS u ORDER BY id, place) AS v, keys AS x"
+        )
         if self.rng.random() < 0.7:  # keys outside
             query = (
                 f"SELECT v.id, v.place, x.n, {a} AS a FROM keys AS x,"
@@ -720,7 +728,7 @@ class Program:
         if self.rng.random() < 0.5:
             self.probe(
                 "a filter in an InitPlan",
-                f"SELECT string_agg(a, '' ORDER BY n) FROM (SELECT n, {letter(asked)} AS a FROM keys AS x OFFSET 0) AS q",
+                self.gather("n", letter(asked), "keys AS x"),
                 self.all_answers([id_], element_type),
             )
         else:
@@ -742,8 +750,11 @@ class Program:
         else:
             asked = self.contains("s.f", column)
             lines = [f"{id_}|{hits[id_]}" for id_ in ids if hits[id_]]
-            sql = f"SELECT s.id, count(*) FROM stored AS s, keys AS x WHERE s.id = ANY ({braces(ids)}) AND {asked} GROUP BY s.id"
-            self.say("parallel workers", f"{sql} ORDER BY s.id", lines, KEYS * len(ids))
+            sql = (
+                "SELECT s.id, count(*) FROM stored AS s, keys AS x"
+                f" WHERE s.id = ANY ({braces(ids)}) AND {asked} GROUP BY s.id ORDER BY s.id"
+            )
+            self.say("parallel workers", sql, lines, KEYS * len(ids))
         self.do("SET max_parallel_workers_per_gather = 0")
 
     def probe_prepared(self):
@@ -752,7 +763,8 @@ class Program:
             n = self.rng.randint(1, KEYS)
             k = f"'k{n}'" if element_type == "text" else n
             (id_, *_) = self.some_ids(element_type)
-            self.probe("prepared statements", f"EXECUTE one_{element_type} ({id_}, {k})", self.answer(id_, element_type, n))
+            sql = f"EXECUTE one_{element_type} ({id_}, {k})"
+            self.probe("prepared statements", sql, self.answer(id_, element_type, n))
         for _ in range(2):
             small = [f for f in self.pool.values() if f.element_type == element_type and len(f.bytes) < 200]
             f = self.rng.choice(small)
@@ -811,7 +823,8 @@ class Program:
     def probe_plainly(self):
         element_type = self.some_type()
         ids = self.some_ids(element_type)
-        ids += [POOL_IDS + n for n, f in self.pool.items() if f.element_type == element_type and self.rng.random() < 0.1]
+        others = [POOL_IDS + n for n, f in self.pool.items() if f.element_type == element_type]
+        ids += self.rng.sample(others, 4)
         ids = [self.rng.choice(ids) for _ in range(16)]
         numbers = [self.rng.randint(1, KEYS) for _ in ids]
         answers = [self.answer(id_, element_type, n) for id_, n in zip(ids, numbers)]
@@ -899,7 +912,7 @@ class Program:
         for id_ in ids:
             said = [self.answer(id_, element_type, n) for n in chosen]
             answers.append(said[0] if said[0] == "n" else "ft"[(all if every else any)(a == "t" for a in said)])
-        sql = f"SELECT string_agg(a, '' ORDER BY id) FROM (SELECT id, {asked} AS a FROM stored WHERE id = ANY ({braces(ids)}) OFFSET 0) AS q"
+        sql = self.gather("id", asked, f"stored WHERE id = ANY ({braces(ids)})")
         self.probe("ANY and ALL of an array of keys", sql, answers)
         # an array of filters, one after the other at a single call site
         asked = letter(f"{self.column(element_type)} <@ ALL (SELECT f FROM stored WHERE id = ANY ({braces(ids)}))")
@@ -910,7 +923,7 @@ class Program:
         for n in range(1, KEYS + 1):
             said = {self.answer(id_, element_type, n) for id_ in ids}
             answers.append("f" if "f" in said else "n" if "n" in said else "t")
-        sql = f"SELECT string_agg(a, '' ORDER BY n) FROM (SELECT n, {asked} AS a FROM keys AS x OFFSET 0) AS q"
+        sql = self.gather("n", asked, "keys AS x")
         self.probe("an array of filters", sql, answers)
 
     def probe_literal(self):
@@ -929,7 +942,7 @@ class Program:
         else:
             asked, situation = letter(f"CASE WHEN id % 2 = 0 THEN {first} ELSE {second} END"), "CASE"
             answers = [b if id_ % 2 else a for id_, a, b in zip(ids, answers, others)]
-        sql = f"SELECT string_agg(a, '' ORDER BY id) FROM (SELECT id, {asked} AS a FROM stored WHERE id = ANY ({braces(ids)}) OFFSET 0) AS q"
+        sql = self.gather("id", asked, f"stored WHERE id = ANY ({braces(ids)})")
         self.probe(situation, sql, answers)
 
     def probe_mismatch(self):
@@ -940,6 +953,9 @@ class Program:
             ids = sorted({*self.some_ids(element_type), *wrong})
             sql = f"SELECT string_agg(a, '') FROM ({self.nested(ids, element_type, True)} OFFSET 0) AS q"
             self.failing("another class", sql, "42804")
+            asked = self.contains("f", self.literal(element_type, self.rng.randint(1, KEYS)))
+            sql = self.gather("id", letter(asked), f"stored WHERE id = ANY ({braces(ids)})")
+            self.failing("another class", sql, "42804")
 
     def probe_in_sql_function(self):
         element_type = self.some_type()
@@ -947,7 +963,7 @@ class Program:
         name = self.rng.choice(("inlined", "called", "parameter"))
         column = "x.t" if element_type == "text" else "x.b"
         a = letter(f"{name}(s.f, {column})")
-        sql = f"SELECT string_agg(a, '' ORDER BY id, n) FROM (SELECT id, n, {a} AS a FROM keys AS x, stored AS s WHERE id = ANY ({braces(ids)}) OFFSET 0) AS q"
+        sql = self.gather("id, n", a, f"keys AS x, stored AS s WHERE id = ANY ({braces(ids)})")
         situation = "PL/pgSQL called by row" if name == "parameter" else f"an SQL function, {name}"
         self.probe(situation, sql, self.all_answers(ids, element_type))
 
@@ -1098,7 +1114,8 @@ def test_storage(pool):
     """Every form of storage: what a value takes more than its bytes tells where it is."""
     wanted = {
         1: ("few hashes", "short"), 2: ("1 kB", "inline"), 3: ("20 kB", "out of line"),
-        6: ("30 kB of zeros", "compressed inline"), 7: ("200 kB of zeros", "compressed out of line"), 8: ("80 kB, half zeros", "compressed out of line, in many pieces"),
+        6: ("30 kB of zeros", "compressed inline"), 7: ("200 kB of zeros", "compressed out of line"),
+        8: ("80 kB, half zeros", "compressed out of line, in many pieces"),
         11: ("1 kB", "out of line"), 12: ("a word", "out of line"), 16: ("4 kB", "inline"),
     }  # fmt: skip
     numbers = {id_: next(f.number for f in pool if f.family == family) for id_, (family, _) in wanted.items()}
@@ -1120,7 +1137,8 @@ def test_storage(pool):
 
 FLAT = f"""
 CREATE TABLE flat (id int PRIMARY KEY, f bloomfilter);
-INSERT INTO flat SELECT id, bloom_agg(x, 16000) FROM generate_series(1, 12) AS id, generate_series(1, 3000) AS x GROUP BY id;
+INSERT INTO flat SELECT id, bloom_agg(x, 16000)
+    FROM generate_series(1, 12) AS id, generate_series(1, 3000) AS x GROUP BY id;
 CREATE FUNCTION used(OUT bytes bigint, OUT anonymous bigint) LANGUAGE sql AS $$
     SELECT (SELECT sum(total_bytes) FROM pg_backend_memory_contexts),
         1024 * (SELECT m[1]::bigint FROM regexp_matches(pg_read_file('/proc/self/status'), 'RssAnon:\s*(\d+)') AS m)
@@ -1147,7 +1165,8 @@ BEGIN
             SELECT a.f AS a, b.f::bytea::bloomfilter AS b INTO several FROM flat AS a, flat AS b
                 WHERE a.id = 1 + i % 12 AND b.id = 12 - i % 12;
             FOR k IN 1 .. keys LOOP
-                denied := denied + (NOT several.a @> k)::int + (NOT CASE k % 2 WHEN 0 THEN several.a ELSE several.b END @> k)::int;
+                denied := denied + (NOT several.a @> k)::int
+                    + (NOT CASE k % 2 WHEN 0 THEN several.a ELSE several.b END @> k)::int;
             END LOOP;
             IF i % 5 = 0 THEN
                 RAISE division_by_zero;
