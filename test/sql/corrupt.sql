@@ -29,5 +29,8 @@ SELECT octet_length((disorder & dense)::bytea) > 0 AS answered FROM disordered;
 SELECT disorder @> 1 AS answered FROM disordered;
 SELECT octet_length(bloom_add(disorder, 1)::bytea) > 0 AS answered FROM disordered;
 SELECT octet_length(bloom_agg(x, disorder)::bytea) > 0 AS answered FROM disordered, generate_series(1, 10) x;
-DROP TABLE forged, disordered;
+-- one of which only the first bytes are read
+CREATE TABLE long AS SELECT forge('\x02000106140000000ad7233c0000000000000000' || decode(repeat('00', 20000), 'hex'), 1) AS f;
+SELECT f @> 1 FROM long;
+DROP TABLE forged, disordered, long;
 DROP FUNCTION forge(bytea, int);

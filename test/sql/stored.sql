@@ -71,7 +71,24 @@ FROM generate_series(0, 500) AS i, (SELECT s, bloom_agg(x, 20000) AS f FROM gene
 WHERE NOT f @> i;
 CREATE TABLE dozen AS SELECT s, bloom_agg(x, 20000) AS f FROM generate_series(1, 12) s, generate_series(0, 5000) x GROUP BY s;
 SELECT count(*) AS missing FROM (SELECT i, f FROM generate_series(0, 500) AS i, dozen OFFSET 0) AS v WHERE NOT f @> i;
+-- one by one, where a copy gives way to the next; by turns, where it must not
+SELECT count(*) AS missing
+FROM (SELECT f, i FROM dozen, generate_series(0, 500) AS i ORDER BY s, i OFFSET 0) AS v WHERE NOT f @> i;
+SELECT count(*) AS missing
+FROM (SELECT f, i FROM dozen, generate_series(0, 500) AS i WHERE s <= 3 ORDER BY i, s OFFSET 0) AS v WHERE NOT f @> i;
 RESET work_mem;
+SELECT count(*) AS missing
+FROM (SELECT f, i FROM dozen, generate_series(0, 500) AS i ORDER BY s, i OFFSET 0) AS v WHERE NOT f @> i;
+-- hashes that are not spread as hashes are: near those of 1 and of 2, every 20th
+CREATE TABLE uneven (x int, f bloomfilter);
+INSERT INTO uneven
+SELECT x, (substr(b, 1, 28) ||
+	string_agg(set_byte(set_byte(substr(b, 29), 0, low & 255), 1, low >> 8), '' ORDER BY low))::bloomfilter
+FROM (SELECT x, bloom_agg(x, 100000)::bytea AS b FROM generate_series(1, 2) AS x GROUP BY x) AS v,
+	LATERAL (SELECT generate_series(0, 65535, 20) AS low UNION SELECT get_byte(b, 28) + 256 * get_byte(b, 29)) AS l
+GROUP BY x, b;
+SELECT x, bloom_cardinality(f) > 3276 AS many, f @> x AS found, f @> -x AS others FROM uneven ORDER BY x;
+DROP TABLE uneven;
 -- memory stays flat over many probes of changing filters, read in slices or kept
 CREATE FUNCTION memory_used() RETURNS bigint LANGUAGE sql AS 'SELECT sum(used_bytes)::bigint FROM pg_backend_memory_contexts';
 BEGIN;
