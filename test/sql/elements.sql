@@ -75,6 +75,23 @@ SELECT 'Alice'::citext <@ bloom_create(1);
 SELECT bloom_add(bloom_create(1), 'Alice'::citext::text) @> 'Alice' AS cast_by_hand;
 DROP EXTENSION citext;
 
+-- elements that are stored compressed or out of line, or with a short header
+CREATE TEMP TABLE stored (compressed text, external text, padded char(3000), bytes bytea, digits numeric, short numeric, address inet);
+ALTER TABLE stored ALTER external SET STORAGE external;
+INSERT INTO stored VALUES (repeat('a', 5000), repeat('b', 5000), 'c', decode(repeat('64', 5000), 'hex'),
+	(repeat('9', 5000) || '.50')::numeric, 1.50, '10.0.0.1');
+SELECT pg_column_compression(compressed) IS NOT NULL AND pg_column_compression(padded) IS NOT NULL AND
+	pg_column_compression(bytes) IS NOT NULL AND pg_column_size(external) = 5000 AS as_meant FROM stored;
+SELECT bloom_add(bloom_create(1), repeat('a', 5000)) = bloom_add(bloom_create(1), compressed) AS compressed,
+	bloom_add(bloom_create(1), repeat('b', 5000)) = bloom_add(bloom_create(1), external) AS external,
+	bloom_add(bloom_create(1), 'c'::text) = bloom_add(bloom_create(1), padded) AS padded,
+	bloom_add(bloom_create(1), decode(repeat('64', 5000), 'hex')) = bloom_add(bloom_create(1), bytes) AS bytes,
+	bloom_add(bloom_create(1), (repeat('9', 5000) || '.5')::numeric) = bloom_add(bloom_create(1), digits) AS digits,
+	bloom_add(bloom_create(1), 1.5) = bloom_add(bloom_create(1), short) AS short,
+	bloom_add(bloom_create(1), '10.0.0.1'::inet) = bloom_add(bloom_create(1), address) AS address
+FROM stored;
+DROP TABLE stored;
+
 -- one filter, one class
 SELECT bloom_agg(x) @> 'seven' FROM (VALUES (7)) AS v (x);
 SELECT bloom_agg(x) @> 7.0 FROM (VALUES (7)) AS v (x);

@@ -29,6 +29,9 @@ SELECT upper(substr(f::text, 3)) <> substr(f::text, 3) AS has_letters,
 FROM filters WHERE name = 'sparse';
 
 
+-- one byte more than the largest filter has
+SELECT repeat('a', 268435485)::bytea::bloomfilter;
+
 -- text that is no filter
 SELECT ''::bloomfilter;
 SELECT 'alice'::bloomfilter;
