@@ -813,6 +813,23 @@ def test_self_sized_is_sized(rng):
         ok(rate <= p * 1.05 + 4 * math.sqrt(p * (1 - p) / 1e6), f"{name}: measured rate {rate}")
 
 
+def test_too_many():
+    """More elements than the largest filter has room for are refused, not taken at a worse rate."""
+    p, n = 1e-9, 28_000_000
+    try:
+        ref.choose_m("blocked", p, n)
+    except ValueError:
+        comment(f"{n} elements at {p} are too many, says the reference")
+    else:
+        raise Failed(f"{n} elements at {p} are not too many, says the reference")
+    try:
+        ask(f"SELECT length({self_sized_call('x', p)}::bytea) FROM generate_series(1, {n}) AS x")
+    except Failed as failure:
+        ok("would be too large" in str(failure), f"self-sized for {n} at {p}: refused", failure)
+    else:
+        ok(False, f"self-sized for {n} at {p}: refused")
+
+
 # The crossing from a set to bits
 
 LIMIT = 1000  # of the variant
@@ -1528,6 +1545,7 @@ def main():
         part(test_filters, rng)
         part(test_self_sized)
         part(test_self_sized_is_sized, rng)
+        part(test_too_many)
         part(test_crossing, rng)
         part(test_memory)
         part(make_few, rng)
