@@ -3,7 +3,11 @@
 # fresh directory under TMPDIR, which go away when the script ends, whatever
 # ends it. PG_CONFIG chooses the PostgreSQL, by default the newest one under
 # /usr/lib/postgresql. Every other PG* variable of the caller is dropped, so
-# that no server but the private one can be reached by mistake.
+# that no server but the private one can be reached by mistake. For the scripts
+# that run others in a special way there are
+#   BLOOMTYPE_WORK      the directory to use for all that, which then stays
+#   BLOOMTYPE_CONF      a file of further settings for the server
+#   BLOOMTYPE_POSTGRES  a program to start in place of postgres
 # shellcheck shell=bash
 
 for name in "${!PG@}"; do
@@ -43,10 +47,30 @@ use_pg_config() {
     export PG_CONFIG PATH
 }
 
+# Goes over to a copy of that PostgreSQL below the directory $1. It finds its
+# files from where its programs are, if they lie as in Debian's packages.
+copy_postgres() {
+    local option path
+    for option in --bindir --pkglibdir --sharedir --includedir-server; do
+        path=$("$PG_CONFIG" "$option")
+        mkdir -p "$1$path"
+        cp -a "$path/." "$1$path"
+    done
+    PG_CONFIG=$1$PG_CONFIG
+    use_pg_config
+    [[ $("$PG_CONFIG" --pkglibdir) == "$1"/* ]] || die "this PostgreSQL cannot be copied"
+}
+
 # Makes $work, a directory that the server's user can reach and that
 # remove_work will remove. A socket's path may have 107 characters.
 make_work() {
     local parent
+    if [[ ${BLOOMTYPE_WORK:-} ]]; then
+        work=$BLOOMTYPE_WORK
+        mkdir -p "$work"
+        chmod 755 "$work"
+        return
+    fi
     for parent in "${TMPDIR:-/tmp}" /tmp /var/tmp; do
         work=$(mktemp -d "$parent/bloomtype.XXXXXX") || continue
         chmod 755 "$work"
@@ -62,7 +86,7 @@ make_work() {
 remove_work() {
     if [[ ${work:-} ]]; then
         stop_server
-        rm -rf "$work"
+        [[ $work == "${BLOOMTYPE_WORK:-}" ]] || rm -rf "$work"
     fi
 }
 
@@ -122,9 +146,11 @@ full_page_writes = off
 shared_buffers = 256MB
 max_wal_size = 8GB
 END
+    [[ ! ${BLOOMTYPE_CONF:-} ]] || cat "$BLOOMTYPE_CONF" >>"$server/data/postgresql.conf"
     (
         cd "$server"
-        as_server pg_ctl --pgdata=data --log=log --wait --silent start
+        as_server pg_ctl --pgdata=data --log=log --wait --timeout=300 --silent \
+            ${BLOOMTYPE_POSTGRES:+-p "$BLOOMTYPE_POSTGRES"} start
     ) || { cat "$server/log"; die "the server did not start"; }
     export PGHOST=$server PGPORT=5432 PGUSER=postgres PGDATABASE=postgres PGCLIENTENCODING=UTF8
 }
