@@ -121,7 +121,7 @@ SELECT count(*) AS missing FROM (SELECT bloom_agg(x, f) AS f FROM seeded) AS v, 
 DROP TABLE seeded;
 RESET ALL;
 
--- the estimator on types it was not made for: a hundredth of the rows, of which
+-- the estimator on types it was not made for: a tenth of the rows, of which
 -- there are 20,000, unless the filter is null; no function here can be inlined
 CREATE FUNCTION same(text, text) RETURNS boolean IMMUTABLE LANGUAGE internal AS 'texteq';
 CREATE FUNCTION wanted(text) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN true; END';
