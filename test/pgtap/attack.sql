@@ -150,7 +150,7 @@ BEGIN
         EXCEPTION WHEN others THEN
             r.errors := r.errors + 1;
             good := SQLSTATE = ANY (CASE
-                WHEN 'internal'::regtype = ANY (types) THEN '{42883}'::text[]
+                WHEN 'internal'::regtype = ANY (types) THEN '{42883,0A000}'::text[]
                 WHEN call.corrupt THEN '{XX001,22P03,22023,42804,0A000}'
                 ELSE '{22P02,22P03,22023,22004,54000,42804,0A000}' END);
             query := query || ': ' || SQLSTATE || ' ' || SQLERRM;

@@ -51,7 +51,7 @@ def refused(script, state, name, **how):
         psql(script, **how)
         ok(False, name, "no error")
     except RuntimeError as problem:
-        ok(f"ERROR:  {state}:" in str(problem), name, problem)
+        ok(re.search(f"ERROR:  ({state}):", str(problem)), name, problem)
 
 
 class Database:
@@ -344,8 +344,8 @@ def test_ordinary_user():
             ("CREATE OPERATOR CLASS own FOR TYPE bloomfilter USING hash AS OPERATOR 1 =", "42501"),
             ("DROP FUNCTION bloom_cardinality(bloomfilter)", "2BP01"),
             ("DROP TYPE bloomfilter", "2BP01"),
-            ("SELECT bloom_agg_final(NULL)", "42883"),
-            ("SELECT bloom_agg_final('a'::internal)", "42846"),
+            ("SELECT bloom_agg_final(NULL)", "42883|0A000"),
+            ("SELECT bloom_agg_final('a'::internal)", "42846|0A000"),
         ):
             refused(f"SET search_path = work; {command};", state, f"refused to its owner: {command}", role=ROLE)
         psql("SET search_path = pg_catalog;" + within(OBJECTS, "work"), role=ROLE)
