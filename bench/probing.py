@@ -96,8 +96,17 @@ def probe_over_hash(session, name, n, goal, repeats=9):
 
 
 def many_filters(name, table, goal, session):
-    compare("one key against %s : detoasting them" % name, "SELECT count(*) FROM %s WHERE bench_detoast(f)" % table,
-            "SELECT count(*) FROM %s WHERE f @> 42::bigint" % table, goal, session=session, faster=True, repeats=9)
+    detoast = "SELECT count(*) FROM %s WHERE bench_detoast(f)" % table
+    probe = "SELECT count(*) FROM %s WHERE f @> 42::bigint" % table
+    compare("one key after another against %s : detoasting them" % name, detoast, probe, goal, session=session, faster=True,
+            repeats=9)
+    pairs = []
+    for _ in range(9):
+        fresh = Session(*SETTINGS)
+        fresh.ask("SELECT bench_detoast(bloom_create(1)), bloom_create(1) @> 42::bigint")  # load the libraries
+        fresh.ask("SELECT count(*) FROM %s" % table)
+        pairs.append((fresh.seconds(detoast), fresh.seconds(probe)))
+    report("the same, the first key of a session", *zip(*pairs), [b / w for b, w in pairs], ">= %g" % goal, lambda r: r >= goal)
 
 
 def bloom_joins(session):

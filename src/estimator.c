@@ -12,6 +12,8 @@
  */
 #include "pg_compat.h"
 
+#include <math.h>
+
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
@@ -162,18 +164,49 @@ estimate_share(VariableStatData *variable, const bf_filter *filter,
 									 distinct, measures.rate, &bounds);
 }
 
-/* The same for a filter of which the plan that builds it is known. */
+/* Is an expression also joined to another table, by equality? */
+static bool
+is_joined(PlannerInfo *root, Node *node)
+{
+	ListCell   *class_cell;
+	ListCell   *cell;
+
+	foreach(class_cell, root->eq_classes)
+	{
+		EquivalenceClass *class = lfirst_node(EquivalenceClass, class_cell);
+
+		if (bms_membership(class->ec_relids) != BMS_MULTIPLE)
+			continue;
+		foreach(cell, class->ec_members)
+		{
+			if (equal(lfirst_node(EquivalenceMember, cell)->em_expr, node))
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * The same for a filter of which the plan that builds it is known.  If the
+ * column is joined as well, the filter anticipates that join, and the planner
+ * is going to count the same share again.  Half of it, by orders of magnitude,
+ * is then left to the join: more rows than come out of the scan cost a little,
+ * far fewer than come out of several joins make nested loops look cheap.
+ */
 static double
-estimate_planned_share(VariableStatData *variable, const PlannedFilter *planned)
+estimate_planned_share(PlannerInfo *root, VariableStatData *variable, const PlannedFilter *planned)
 {
 	const ProbedValues none = {0};
 	bool		is_default;
 	double		distinct = get_variable_numdistinct(variable, &is_default);
+	double		share;
 
 	if (is_default || distinct < 1)
 		return DEFAULT_SELECTIVITY;
-	return (1 - null_fraction(variable)) *
-		share_of_uncommon(planned->elements, distinct, planned->rate, &none);
+	share = share_of_uncommon(planned->elements, distinct, planned->rate, &none);
+	if (is_joined(root, variable->var))
+		share = sqrt(share);
+	return (1 - null_fraction(variable)) * share;
 }
 
 static double
@@ -210,7 +243,7 @@ contains_selectivity(PlannerInfo *root, Oid operator, List *args, int varRelid)
 	if (IsA(filter, Const))
 		selectivity = constant_selectivity(&variable, node, operator, (Const *) filter);
 	else if (variable.rel != NULL && find_planned_filter(root, filter, &planned))
-		selectivity = estimate_planned_share(&variable, &planned);
+		selectivity = estimate_planned_share(root, &variable, &planned);
 	ReleaseVariableStats(variable);
 	CLAMP_PROBABILITY(selectivity);
 	return selectivity;
