@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """Filters of the largest size, 2^31 bits or 256 MiB: dump and restore in every form, and logical replication.
 
     test/durability/cap.t [dump|limits|text|binary...]      PG_CONFIG names the PostgreSQL that has the extension
@@ -15,9 +15,8 @@ import sys
 import threading
 import time
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from durable import DATABASE, Server, SqlError, children, main, note, ok, own_directory, same, server_user  # noqa: E402
+from durable import DATABASE, Server, SqlError, children, main, own_directory, server_user
+from harness import note, ok, same
 
 HEADER = 28
 BITS = 2 ** 31
@@ -104,7 +103,8 @@ def digests(database=DATABASE, table="caps", on=server):
 
 def lost(database, step, on=server):
     return on.value(f"SELECT string_agg(name || ' ' || c, ', ') FROM (SELECT name, count(*) AS c FROM caps, "
-                    f"LATERAL generate_series(1, n, {step}) AS i WHERE NOT f @> ({ELEMENT}) GROUP BY name) AS v", database)
+                    f"LATERAL generate_series(1, n, {step}) AS i WHERE NOT f @> ({ELEMENT}) GROUP BY name) AS v",
+                    database)
 
 
 def restored(label, restore, table="caps", step=1000):

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """Crash recovery: the postmaster and all its children killed with SIGKILL under load, again and again.
 
     ROUNDS=20 test/durability/crash.t       PG_CONFIG names the PostgreSQL that has the extension
@@ -16,12 +16,10 @@ SIGKILL may tear a page.
 import os
 import random
 import subprocess
-import sys
 import time
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from durable import DATABASE, Server, main, note, ok, own_directory, same  # noqa: E402
+from durable import DATABASE, Server, main, own_directory
+from harness import note, ok, same
 
 ROUNDS = int(os.environ.get("ROUNDS", "20"))
 CLIENTS = 4
@@ -174,7 +172,8 @@ def run():
            f"{' twice' if number % 2 == 0 else ''}; {rows} filters ({size} MB) are what they must be", *wrong)
     note(f"{sum(committed.values())} transactions in {ROUNDS} rounds")
     begun, redone = logged("automatic recovery in progress"), logged("redo done")
-    ok(begun >= ROUNDS + ROUNDS // 2, f"the server has begun to recover {begun} times, and come to an end {redone} times")
+    ok(begun >= ROUNDS + ROUNDS // 2,
+       f"the server has begun to recover {begun} times, and come to an end {redone} times")
     same(logged("PANIC") + logged("invalid page"), 0, "no PANIC in the log")
     server.stop()
 

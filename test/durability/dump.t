@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """pg_dump and restore, in plain, custom and directory format, and COPY BINARY.
 
     test/durability/dump.t       PG_CONFIG names the PostgreSQL that has the extension
@@ -11,12 +11,10 @@ each before that, and leaves dumps of what it restored. Without it, one server r
 import json
 import os
 import shutil
-import sys
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from durable import (DATABASE, Server, lost_elements, main, manifest, megabytes, note, ok, own_directory,  # noqa: E402
-                     same, server_user, setup, verify)
+from durable import (DATABASE, Server, lost_elements, main, manifest, megabytes, own_directory, server_user, setup,
+                     verify)
+from harness import note, ok, same
 
 OID = "SELECT 'bloomfilter'::regtype::oid"
 FORMATS = ["plain", "inserts", "custom", "directory", "binary"]
@@ -117,7 +115,8 @@ def travel():
             restore("restored", form, path)
             if form == "binary":
                 with open(f"{path}/oid") as file:
-                    ok(file.read() != server.value(OID, "restored"), "the type has another OID than where it was copied")
+                    ok(file.read() != server.value(OID, "restored"),
+                       "the type has another OID than where it was copied")
             verify(server, want, f"{source} to {major}, {form} ({megabytes(size_of(path))})", "restored")
             if source == sources[-1] and source != str(major):
                 dump("restored", form, os.path.join(target, form))

@@ -18,42 +18,18 @@ import tempfile
 import time
 import traceback
 
-# ---------------------------------------------------------------------------------------------------
-# TAP
-# ---------------------------------------------------------------------------------------------------
-
-count = failed = 0
-
-
-def ok(condition, name, *diagnostics):
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f"{'ok' if condition else 'not ok'} {count} - {name.replace('#', '')}", flush=True)
-    if not condition:
-        for diagnostic in diagnostics:
-            for line in str(diagnostic)[-2000:].strip().split("\n"):
-                print(f"#   {line}", flush=True)
-    return condition
-
-
-def same(got, want, name):
-    return ok(got == want, name, f"got:  {got!r}", f"want: {want!r}")
-
-
-def note(text):
-    print(f"# {text}", flush=True)
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "t"))
+from harness import clean_up_when_terminated, done, ok, same  # noqa: E402
 
 
 def main(*parts):
-    """Runs the parts and exits as TAP wants it."""
+    """Runs the parts, each of which needs those before it, and exits as TAP wants it."""
     try:
         for part in parts:
             part()
     except Exception:
         ok(False, "goes on to the end", traceback.format_exc())
-    print(f"1..{count}", flush=True)
-    sys.exit(failed != 0)
+    done()
 
 
 def megabytes(size):
@@ -111,8 +87,7 @@ def own_directory():
         shutil.rmtree(directory, ignore_errors=True)
 
     atexit.register(clean_up)
-    for number in signal.SIGHUP, signal.SIGINT, signal.SIGTERM:
-        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    clean_up_when_terminated()
     return directory
 
 
@@ -138,7 +113,8 @@ class Server:
 
     def run(self, program, *arguments, **options):
         """Runs a PostgreSQL program as the servers' user, or raises SqlError with what it said."""
-        environment = {"PATH": self.bin + ":" + os.environ["PATH"], "HOME": self.home, "LC_ALL": "C.UTF-8",
+        others = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+        environment = {**others, "PATH": self.bin + ":" + os.environ["PATH"], "HOME": self.home, "LC_ALL": "C.UTF-8",
                        "PGHOST": self.home, "PGPORT": "5432", "PGUSER": "postgres", "PGDATABASE": DATABASE,
                        "PGCLIENTENCODING": "UTF8", **options.pop("env", {})}
         options.setdefault("stdout", subprocess.PIPE)

@@ -1,16 +1,11 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """Logical replication, in text and binary form, between two servers of one release.
 
     test/durability/logical.t       PG_CONFIG names the PostgreSQL that has the extension
 """
 
-import os
-import sys
-
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from durable import Server, main, own_directory  # noqa: E402
-from replicate import replicate  # noqa: E402
+from durable import Server, main, own_directory
+from replicate import replicate
 
 directory = own_directory()
 

@@ -2,8 +2,8 @@
 in text and in binary form.
 """
 
-
-from durable import ELEMENTS, DATABASE, lost_elements, manifest, note, ok, same, setup
+from durable import ELEMENTS, DATABASE, lost_elements, manifest, setup
+from harness import note, ok, same
 
 # One table with a key, one whose rows are found by comparing all columns, one the same in arrays, a composite
 # value and a domain, and one whose filters are found through a hash index.

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """A streaming standby: the same filters, queries in parallel plans while the primary writes, promotion.
 
     test/durability/standby.t       PG_CONFIG names the PostgreSQL that has the extension
@@ -6,12 +6,9 @@
 
 import os
 import subprocess
-import sys
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from durable import (DATABASE, SqlError, Server, main, manifest, note, ok, own_directory, same, setup,  # noqa: E402
-                     verify)
+from durable import DATABASE, SqlError, Server, main, manifest, own_directory, setup, verify
+from harness import note, ok, same
 
 SECONDS = int(os.environ.get("STANDBY_SECONDS", "10"))
 directory = own_directory()

@@ -1,16 +1,14 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """pg_upgrade from one release to another, copying and linking, and logical replication between the two.
 
     OLD=15 NEW=17 test/durability/upgrade.t       both as Debian's packages, with the extension
 """
 
 import os
-import sys
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from durable import Server, main, manifest, note, own_directory, setup, verify  # noqa: E402
-from replicate import replicate  # noqa: E402
+from durable import Server, main, manifest, own_directory, setup, verify
+from harness import note
+from replicate import replicate
 
 OLD, NEW = int(os.environ["OLD"]), int(os.environ["NEW"])
 directory = own_directory()

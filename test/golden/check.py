@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """check.py COMMAND...: the core alone, without PostgreSQL, against the golden vectors: what answer.c,
 run as COMMAND, makes of the inputs in vectors.json must be the outputs there, byte for byte, and every
 filter there must be read and written back as it was. test/unit/Makefile runs it."""
@@ -12,23 +12,11 @@ import os
 import subprocess
 import sys
 
-VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vectors.json")
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.join(HERE, "..", "t"))
+from harness import done, ok, same  # noqa: E402
 
-count = failed = 0
-
-
-def ok(condition, name, *diagnostics):
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f"{'ok' if condition else 'not ok'} {count} - {name.replace('#', '')}")
-    for line in () if condition else diagnostics:
-        print(f"#   {str(line)[:1000]}")
-
-
-def same(got, expected, name):
-    ok(got == expected, name, f"got      {got}", f"expected {expected}")
-
+VECTORS = os.path.join(HERE, "vectors.json")
 
 def near(got, expected):
     return got == expected or math.isclose(got, expected, rel_tol=1e-9)
@@ -110,7 +98,7 @@ def main():
     for vector in document["refused"]:
         got = core.ask("read", vector["bytes"])
         ok(got.startswith("refused"), f"refused: {vector['why']}", f"got {got}")
-    print(f"1..{count}")
+    done()
 
 
 if __name__ == "__main__":

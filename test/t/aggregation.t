@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """The aggregates at any scale: one set gives one value by whatever plan, a filter that sizes itself keeps
 its rate, states cross from hashes to bits and combine, memory is bounded, filters of all sizes combine.
 
@@ -19,21 +19,19 @@ import os
 import random
 import re
 import shutil
-import signal
 import statistics
 import struct
 import subprocess
-import sys
 import tempfile
-import traceback
 import uuid
 from dataclasses import dataclass, field, replace
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TOP = os.path.dirname(os.path.dirname(HERE))
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(HERE, "..", "golden"))
-import reference as ref  # noqa: E402
+import harness
+import reference as ref
+from harness import (Failed, clean_up_when_terminated, done, extension_schema, hex_of, note, ok, part, quote, same,
+                     skip, value)
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 SCHEMA = "bloomtype_aggregation"
 SETS = 1000
@@ -65,23 +63,11 @@ EXPLAIN_ANALYZE = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "
 TO_SPILL = "SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET enable_sort = off;\n"
 
 
-class Failed(Exception):
-    pass
-
-
 def psql(*statements, settings=""):
     """The lines that each of these statements gives, all run in one session."""
     script = SETTINGS + settings + "".join(f"{s.strip()}\n;\n\\echo {MARK}\n" for s in statements)
-    run = subprocess.run(
-        ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1"],
-        input=script,
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, "PGCLIENTENCODING": "UTF8", "PGAPPNAME": "aggregation.t"},
-    )
-    if run.returncode != 0:
-        raise Failed(run.stderr.strip())
-    parts = [part.strip("\n") for part in run.stdout.split(MARK + "\n")[:-1]]
+    output = "".join(line + "\n" for line in harness.psql(script, PGAPPNAME="aggregation.t"))
+    parts = [part.strip("\n") for part in output.split(MARK + "\n")[:-1]]
     return [part.split("\n") if part else [] for part in parts]
 
 
@@ -100,23 +86,7 @@ def copy(table, rows, columns=""):
     """Fills a table from rows of strings, None being NULL."""
     lines = ["\t".join("\\N" if v is None else v.replace("\\", "\\\\") for v in row) for row in rows]
     script = SETTINGS + f"COPY {table} {columns} FROM STDIN;\n" + "\n".join(lines + ["\\.\n"])
-    run = subprocess.run(
-        ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1"], input=script, capture_output=True, encoding="utf-8"
-    )
-    if run.returncode != 0:
-        raise Failed(run.stderr.strip())
-
-
-def quote(text):
-    return "'" + text.replace("'", "''") + "'"
-
-
-def hex_of(f):
-    return "\\x" + f.encode().hex()
-
-
-def value(f):
-    return quote(hex_of(f)) + "::bloomfilter"
+    harness.psql(script)
 
 
 def sha256(f):
@@ -128,35 +98,8 @@ def sha256_sql(f):
 
 
 # ---------------------------------------------------------------------------------------------------
-# TAP
+# Comparisons
 # ---------------------------------------------------------------------------------------------------
-
-count = failed = 0
-
-
-def ok(condition, name, *diagnostics):
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f"{'ok' if condition else 'not ok'} {count} - {name.replace('#', '')}", flush=True)
-    if not condition:
-        for diagnostic in diagnostics:
-            for line in str(diagnostic)[:2000].split("\n"):
-                print(f"#   {line}", flush=True)
-
-
-def same(got, expected, name):
-    ok(got == expected, name, f"got      {got}", f"expected {expected}")
-
-
-def skip(name, why):
-    global count
-    count += 1
-    print(f"ok {count} # SKIP {name}: {why}", flush=True)
-
-
-def comment(text):
-    print(f"# {text}", flush=True)
 
 
 def same_answers(got, expected, name):
@@ -465,7 +408,7 @@ def test_sets(rng):
     """Returns the tables."""
     tables = make_tables(rng)
     sizes = [len(s.canonical) for table in tables for s in table.sets]
-    comment(f"{len(sizes)} sets of {min(sizes)} to {max(sizes)} elements, {sum(sizes)} in all")
+    note(f"{len(sizes)} sets of {min(sizes)} to {max(sizes)} elements, {sum(sizes)} in all")
     with concurrent.futures.ThreadPoolExecutor(1) as executor:
         futures = {table.name: executor.submit(run_variations, table) for table in tables}
         expected = {t.name: {str(s.id): sha256(s.expected()) for s in t.sets} for t in tables}
@@ -819,7 +762,7 @@ def test_too_many():
     try:
         ref.choose_m("blocked", p, n)
     except ValueError:
-        comment(f"{n} elements at {p} are too many, says the reference")
+        note(f"{n} elements at {p} are too many, says the reference")
     else:
         raise Failed(f"{n} elements at {p} are not too many, says the reference")
     try:
@@ -1512,28 +1455,11 @@ def test_sizes_combine():
 # ---------------------------------------------------------------------------------------------------
 
 
-def part(function, *arguments):
-    """Runs a part of the tests. One that fails altogether does not keep the next from running."""
-    try:
-        return function(*arguments)
-    except (Failed, ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as problem:
-        lines = traceback.format_exc() if not isinstance(problem, Failed) else problem
-        ok(False, f"{function.__name__} runs to its end", lines)
-    return None
-
-
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # and clean up
+    clean_up_when_terminated()
     rng = random.Random("aggregation")
     global SETTINGS
-    found = subprocess.run(
-        ["psql", "-XAtqc", "SELECT quote_ident(nspname) FROM pg_extension e, pg_namespace n "
-         "WHERE n.oid = extnamespace AND extname = 'bloomtype'"],
-        capture_output=True, encoding="utf-8",
-    )  # fmt: skip
-    if found.returncode != 0 or not found.stdout.strip():
-        sys.exit(f"no extension bloomtype here: {found.stderr.strip()}")
-    SETTINGS = SETTINGS.replace("@extschema@", found.stdout.strip())
+    SETTINGS = SETTINGS.replace("@extschema@", extension_schema())
     psql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE", f"CREATE SCHEMA {SCHEMA}")
     try:
         sets = part(test_sets, rng)
@@ -1562,7 +1488,7 @@ def main():
     finally:
         with contextlib.suppress(Failed):
             psql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
-    print(f"1..{count}")
+    done()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """Whatever takes long can be cancelled: every loop over the largest filters, by pg_cancel_backend() and by
 statement_timeout.
 
@@ -13,15 +13,11 @@ import math
 import os
 import random
 import re
-import signal
 import statistics
 import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(HERE, "..", "golden"))
-import reference as ref  # noqa: E402
+from harness import Failed, clean_up_when_terminated, done, extension_schema, note, ok, part
+import reference as ref
 
 SCHEMA = "bloomtype_cancel"
 NAME = f"bloomtype_cancel_{os.getpid()}"
@@ -40,27 +36,6 @@ SET enable_partitionwise_aggregate = on;
 SET enable_sort = off; -- sorted aggregation copies its input
 SET plan_cache_mode = force_generic_plan; -- or the planner would compute what is constant
 """
-
-
-# ---------------------------------------------------------------------------------------------------
-# TAP
-# ---------------------------------------------------------------------------------------------------
-
-count = 0
-
-
-def ok(condition, name, *diagnostics):
-    global count
-    count += 1
-    print(f"{'ok' if condition else 'not ok'} {count} - {name.replace('#', '')}", flush=True)
-    if not condition:
-        for diagnostic in diagnostics:
-            for line in str(diagnostic)[-2000:].strip().split("\n"):
-                print(f"#   {line}", flush=True)
-
-
-def comment(text):
-    print(f"# {text}", flush=True)
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -129,7 +104,7 @@ def psql(script):
     process = start(script)
     output, errors = process.communicate()
     if process.returncode != 0:
-        raise RuntimeError(errors.strip())
+        raise Failed(errors.strip())
     return output.split("\n")[:-1]
 
 
@@ -204,7 +179,7 @@ slow = []
 
 def report(name, times):
     median, worst = statistics.median(times), max(times)
-    comment(f"{name}: cancelled after {median:.0f} ms, at worst {worst:.0f} ms")
+    note(f"{name}: cancelled after {median:.0f} ms, at worst {worst:.0f} ms")
     if worst > AIM:
         slow.append((median, worst, name))
 
@@ -429,16 +404,9 @@ def test_coverage():
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # and clean up
+    clean_up_when_terminated()
     global SETTINGS
-    found = subprocess.run(
-        ["psql", "-XAtqc", "SELECT quote_ident(nspname) FROM pg_extension e, pg_namespace n "
-         "WHERE n.oid = extnamespace AND extname = 'bloomtype'"],
-        capture_output=True, encoding="utf-8",
-    )  # fmt: skip
-    if found.returncode != 0 or not found.stdout.strip():
-        sys.exit(f"no extension bloomtype here: {found.stderr.strip()}")
-    SETTINGS = SETTINGS.replace("@extschema@", found.stdout.strip())
+    SETTINGS = SETTINGS.replace("@extschema@", extension_schema())
     functions = psql("SELECT DISTINCT proname FROM pg_proc WHERE proname LIKE 'bloom%';\n")
     rng = random.Random("cancel")
     query = "SELECT proargtypes[0]::regtype FROM pg_proc WHERE proname = 'bloom_agg' AND pronargs = 1;\n"
@@ -449,15 +417,12 @@ def main():
             (test_dense, rng, functions), (test_text, rng), (test_sparse, rng), (test_building, rng),
             (test_statement_timeout, rng), (test_coverage,),
         ):  # fmt: skip
-            try:
-                function(*arguments)
-            except RuntimeError as problem:
-                ok(False, f"{function.__name__} runs to its end", problem)
+            part(function, *arguments)
     finally:
         psql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE;\nCOPY (SELECT) TO PROGRAM 'rm -f {COPY}';\n")
     for median, worst, name in sorted(slow, reverse=True):
-        comment(f"above {AIM} ms: {name}: {median:.0f} ms, at worst {worst:.0f} ms")
-    print(f"1..{count}")
+        note(f"above {AIM} ms: {name}: {median:.0f} ms, at worst {worst:.0f} ms")
+    done()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """Runs the SQL in README.md and doc/*.md, and compares the output shown there.
 
 Every ```sql block is run, the blocks of a file one after the other in one
@@ -8,7 +8,8 @@ marked ```sql no-run is left out.  Prints TAP; connects as psql does.
 import pathlib
 import re
 import subprocess
-import sys
+
+from harness import done, ok
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```sql\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.M | re.S)
@@ -33,21 +34,15 @@ def tidy(text):
 
 
 def main():
-    number = failed = 0
     for path in [ROOT / "README.md"] + sorted((ROOT / "doc").glob("*.md")):
         blocks = BLOCK.findall(path.read_text())
         outputs = run(blocks) if blocks else []
         outputs += [""] * (len(blocks) - len(outputs))
         for (sql, shown), output in zip(blocks, outputs):
-            number += 1
             expects_error = "-- ERROR" in sql
             good = ("ERROR:" in output) == expects_error and (not shown or tidy(shown) == tidy(output))
-            failed += not good
-            print("%sok %d - %s: %s" % ("" if good else "not ", number, path.name, sql.strip().split("\n")[0]))
-            if not good:
-                print("\n".join("# " + line for line in tidy(output)))
-    print("1..%d" % number)
-    return failed != 0 or number == 0
+            ok(good, path.name + ": " + sql.strip().split("\n")[0], output)
+    done()
 
 
-sys.exit(main())
+main()

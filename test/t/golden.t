@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """The extension against doc/format.md: its bytes, its refusals and its estimates must be those of
 test/golden/reference.py, which was written from that page alone, and of the golden vectors that
 reference.py has computed.
@@ -20,17 +20,16 @@ import os
 import random
 import re
 import struct
-import subprocess
 import sys
 import tempfile
 import uuid
 from dataclasses import replace
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-VECTORS = os.path.join(HERE, "..", "golden", "vectors.json")
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(HERE, "..", "golden"))
-import reference as ref  # noqa: E402
+import harness
+import reference as ref
+from harness import GOLDEN, done, extension_schema, hex_of, ok, quote, same, value
+
+VECTORS = os.path.join(GOLDEN, "vectors.json")
 
 LONGEST_HEX = 700  # bytes of a vector that are written out; of longer ones the SHA-256
 
@@ -213,17 +212,8 @@ BEGIN FOREACH number IN ARRAY numbers LOOP f := bloom_add(f, number); END LOOP; 
 """
 
 
-def psql(script, setup=None):
-    run = subprocess.run(
-        ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1"],
-        input=(SETUP if setup is None else setup) + script,
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, "PGCLIENTENCODING": "UTF8"},
-    )
-    if run.returncode != 0:
-        sys.exit(f"psql: {run.stderr.strip()}")
-    return run.stdout.split("\n")[:-1]
+def psql(script):
+    return harness.psql(SETUP + script)
 
 
 def ask(expressions):
@@ -233,14 +223,6 @@ def ask(expressions):
     if len(answers) != len(expressions):
         sys.exit(f"{len(expressions)} questions, {len(answers)} answers")
     return answers
-
-
-def quote(text):
-    return "'" + text.replace("'", "''") + "'"
-
-
-def value(f):
-    return quote("\\x" + f.encode().hex()) + "::bloomfilter"
 
 
 def sql_values(literals):
@@ -261,24 +243,8 @@ def sql_create(layout, rate, items, seed=0):
 
 
 # ---------------------------------------------------------------------------------------------------
-# TAP
+# Comparisons
 # ---------------------------------------------------------------------------------------------------
-
-count = failed = 0
-
-
-def ok(condition, name, *diagnostics):
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f"{'ok' if condition else 'not ok'} {count} - {name.replace('#', '')}")
-    if not condition:
-        for line in diagnostics:
-            print(f"#   {str(line)[:1000]}")
-
-
-def same(got, expected, name):
-    ok(got == expected, name, f"got      {got}", f"expected {expected}")
 
 
 def close(got, expected, name):
@@ -289,10 +255,6 @@ def close(got, expected, name):
 
 def kind(f):
     return "sparse" if f.sparse else "dense"
-
-
-def bytes_of(f):
-    return "\\x" + f.encode().hex()
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -351,7 +313,7 @@ def test_sizes(document):
     answers = ask(sql_create(*vector[:3]) for vector in document["sizes"])
     for (layout, rate, items, k, m), answer in zip(document["sizes"], answers):
         expected = ref.Filter(layout, k, ref.single(rate), 0, m)
-        same(answer, bytes_of(expected), f"size: {layout}, {items} elements at {rate}")
+        same(answer, hex_of(expected), f"size: {layout}, {items} elements at {rate}")
 
 
 def ways_to_build(vector):
@@ -400,7 +362,7 @@ def test_built_filters(document, filters):
         for vector in document["filters"]
         for how, expression in ways_to_build(vector)
     ]
-    same(ask(["bloom_agg(1) WHERE false"])[0], bytes_of(ref.empty()), "bloom_agg over no rows")
+    same(ask(["bloom_agg(1) WHERE false"])[0], hex_of(ref.empty()), "bloom_agg over no rows")
     for (name, how, _), answer in zip(cases, ask(digest(expression) for _, _, expression in cases)):
         same(answer, digest_of(filters[name]), f"{name}: {how}")
 
@@ -411,11 +373,11 @@ def test_round_trips(filters):
         "::bloomfilter::bytea::bloomfilter::bytea",
         "::bytea::bloomfilter::text",
     ):
-        answers = ask(quote(bytes_of(f)) + casts for f in filters.values())
+        answers = ask(quote(hex_of(f)) + casts for f in filters.values())
         for (vector, f), answer in zip(filters.items(), answers):
-            same(answer, bytes_of(f), f"{vector}: {casts}")
+            same(answer, hex_of(f), f"{vector}: {casts}")
     capitals = ask(quote("\\x" + f.encode().hex().upper()) + "::bloomfilter" for f in filters.values())
-    expected = [bytes_of(f) for f in filters.values()]
+    expected = [hex_of(f) for f in filters.values()]
     same(capitals, expected, "capital hexadecimal digits are read, small ones written")
 
 
@@ -532,7 +494,7 @@ def test_operations(document, filters):
         expected = result_of(vector, filters)
         if vector["operation"] == "fold":  # bloom_fold() puts the rate that it was given into the header
             expected = replace(expected, p=ref.decode(bytes.fromhex(answer[2:])).p)
-        same(answer, bytes_of(expected), f"{vector['operation']} of {', '.join(vector['of'])}")
+        same(answer, hex_of(expected), f"{vector['operation']} of {', '.join(vector['of'])}")
 
 
 # Random comparisons
@@ -626,7 +588,7 @@ def test_random_sizes(rng):
     ]
     for case, answer in zip(cases, ask(sql_create(*case) for case in cases)):
         layout, rate, items = case
-        same(answer, bytes_of(ref.create(layout, rate, items=items)), f"random size: {layout}, {rate}, {items}")
+        same(answer, hex_of(ref.create(layout, rate, items=items)), f"random size: {layout}, {rate}, {items}")
 
 
 def test_random_filters(rng, alphabet):
@@ -652,7 +614,7 @@ def test_random_filters(rng, alphabet):
         cases.append((vector, f"(SELECT bloom_agg(x, {template}) FROM {sql_source(vector)})"))
         filters[f"{i}, {sql_type}"] = filter_of(vector)
     for (name, f), answer in zip(filters.items(), ask(expression for _, expression in cases)):
-        same(answer, bytes_of(f), f"random filter {name}: {f.layout}, k {f.k}, m {f.m}, {kind(f)}")
+        same(answer, hex_of(f), f"random filter {name}: {f.layout}, k {f.k}, m {f.m}, {kind(f)}")
     return filters
 
 
@@ -696,7 +658,7 @@ SHARED = [random.Random(1).getrandbits(64) for _ in range(300)]
 
 def attempt(operation, *operands):
     try:
-        return bytes_of(operation(*operands))
+        return hex_of(operation(*operands))
     except ref.Refused:
         return "refused"
 
@@ -753,7 +715,7 @@ def test_random_aggregates(rng):
     ):
         answers = ask(f"{name}(x ORDER BY i) FROM {sql_values([value(f) for f in case])}" for case in cases)
         for case, answer in zip(cases, answers):
-            same(answer, bytes_of(operation(case[::-1])), f"random {name} of {[f.m for f in case]} bits")
+            same(answer, hex_of(operation(case[::-1])), f"random {name} of {[f.m for f in case]} bits")
 
 
 def test_random_folds(rng):
@@ -775,7 +737,7 @@ def test_random_folds(rng):
         m = ref.decode(bytes.fromhex(answer[2:])).m
         expected = replace(f.fold(m), p=ref.single(rate))
         kinds = f"{kind(f)} to {kind(expected)}"
-        same(answer, bytes_of(expected), f"random fold: {f.layout}, {f.m} bits to {m}, {kinds}")
+        same(answer, hex_of(expected), f"random fold: {f.layout}, {f.m} bits to {m}, {kinds}")
         ok(expected.current_rate() <= rate, f"random fold: rate {expected.current_rate()} of at most {rate}")
         if f.layout == "blocked":
             lesser = [b * 512 for b in range(1, m // 512) if f.m // 512 % b == 0]
@@ -791,13 +753,9 @@ def main():
         write(complete(document, filters_of(document)))
         return
 
-    schema, encoding, version = psql(
-        "SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'bloomtype';\n"
-        "SHOW server_encoding;\nSHOW server_version_num;\n",
-        setup="",
-    )
+    encoding, version = harness.psql("SHOW server_encoding;\nSHOW server_version_num;\n")
     global SETUP
-    SETUP = f"SET search_path = {schema}, pg_catalog;\n" + SETUP
+    SETUP = f"SET search_path = {extension_schema()}, pg_catalog;\n" + SETUP
 
     filters = filters_of(document)
     test_vectors_are_the_references(document, filters)
@@ -836,7 +794,7 @@ def main():
     test_random_operations(rng)
     test_random_aggregates(rng)
     test_random_folds(rng)
-    print(f"1..{count}")
+    done()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """Too little memory and killed workers: an error, and the server and all that is stored live on.
 
     prove -v test/t/limits.t       PG_CONFIG, or the pg_config in PATH, chooses the PostgreSQL
@@ -10,103 +10,43 @@ that was committed may be lost then. Needs prlimit from util-linux.
 """
 
 import os
-import pwd
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+from harness import Failed, done, note, ok, part, same
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "durability"))
+import durable  # noqa: E402
 
 BITS = 1 << 27
 ROOM = (1, 12, 28, 52, 84)  # MiB that a backend may take beyond what it has
 PATIENCE = 60  # seconds
 
-count = 0
 
-
-def ok(condition, name, *diagnostics):
-    global count
-    count += 1
-    print(f"{'ok' if condition else 'not ok'} {count} - {name.replace('#', '')}", flush=True)
-    if not condition:
-        for diagnostic in diagnostics:
-            for line in str(diagnostic)[-2000:].strip().split("\n"):
-                print(f"#   {line}", flush=True)
-
-
-def same(one, other, name):
-    ok(one == other, name, f"{one}"[:1500], f"{other}"[:1500])
-
-
-def comment(text):
-    print(f"# {text}", flush=True)
-
-
-# ---------------------------------------------------------------------------------------------------
-# A private server
-# ---------------------------------------------------------------------------------------------------
-
-
-def server_user():
-    """Never root, PostgreSQL refuses that."""
-    if os.geteuid() != 0:
-        return None
-    names = {user.pw_name for user in pwd.getpwall()}
-    return "postgres" if "postgres" in names else "nobody"
-
-
-class Server:
+class Server(durable.Server):
     def __init__(self):
-        self.user = server_user()
-        self.bin = subprocess.run([os.environ.get("PG_CONFIG", "pg_config"), "--bindir"],
-                                  capture_output=True, encoding="utf-8", check=True).stdout.strip()  # fmt: skip
-        self.directory = None
-        for parent in filter(None, (os.environ.get("TMPDIR"), "/tmp", "/var/tmp")):
-            self.directory = tempfile.mkdtemp(prefix="bloomtype.", dir=parent)
-            os.chmod(self.directory, 0o755)
-            if len(self.directory) < 80 and self.as_user("test", "-x", self.directory).returncode == 0:
-                break
-            os.rmdir(self.directory)
-        if self.user:
-            shutil.chown(self.directory, self.user)
-        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-        self.environment.update(PGHOST=self.directory, PGUSER="postgres", PGDATABASE="postgres", LC_MESSAGES="C")
+        super().__init__(durable.own_directory(), "server")
+        self.init(shared_buffers="32MB", max_wal_size="4GB", autovacuum="off", restart_after_crash="on")
 
-    def as_user(self, *command, **how):
-        prefix = ["runuser", "-u", self.user, "--"] if self.user else []
-        return subprocess.run([*prefix, *command], cwd=self.directory, **how)
-
-    def ctl(self, *command, limit=None):
-        wrapped = ["prlimit", f"--as={limit}", "--"] if limit else []
+    def run(self, program, *arguments, **options):
         # every large piece of memory is given back at once, whatever went before
-        environment = {**self.environment, "MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
-        done = self.as_user(*wrapped, f"{self.bin}/pg_ctl", "-D", "data", "-l", "log", "-w", "-s", *command,
-                            env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8")  # fmt: skip
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr + self.log()[-1000:])
+        malloc = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
+        return super().run(program, *arguments, **{**options, "env": {**malloc, **options.get("env", {})}})
 
-    def create(self):
-        self.as_user(f"{self.bin}/initdb", "--no-sync", "-D", "data", "-U", "postgres", "--auth=trust", "--encoding=UTF8",
-                     "--locale=C.UTF-8", stdout=subprocess.DEVNULL, check=True)  # fmt: skip
-        with open(f"{self.directory}/data/postgresql.conf", "a", encoding="utf-8") as file:
-            file.write(f"listen_addresses = ''\nunix_socket_directories = '{self.directory}'\nfsync = off\n"
-                       "shared_buffers = 32MB\nmax_wal_size = 4GB\nautovacuum = off\njit = off\n")  # fmt: skip
-        self.ctl("start")
+    def limit(self, size):
+        """How much memory each process that it starts from now on may take."""
+        self.run(shutil.which("prlimit"), f"--pid={self.postmaster()}", f"--as={size}:")
 
-    def remove(self):
-        if os.path.exists(f"{self.directory}/data/postmaster.pid"):
-            self.ctl("-m", "immediate", "stop")
-        shutil.rmtree(self.directory)
+    def logged(self, text):
+        return any(text in line for line in self.log())
 
-    def log(self):
-        with open(f"{self.directory}/log", encoding="utf-8", errors="replace") as file:
-            return file.read()
-
-    def start(self, script, *options):
+    def session(self, script, *options):
         process = subprocess.Popen(
-            [f"{self.bin}/psql", "-XAtq", "-v", "VERBOSITY=sqlstate", *options], env=self.environment,
+            [f"{self.bin}/psql", "-XAtq", "-v", "VERBOSITY=sqlstate", *options],
+            env={**os.environ, "PGHOST": self.home, "PGPORT": "5432", "PGUSER": "postgres", "PGDATABASE": "postgres"},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
         )  # fmt: skip
         process.stdin.write(script)
@@ -115,10 +55,10 @@ class Server:
         return process
 
     def psql(self, script, strict=True):
-        process = self.start(script, *(("-v", "ON_ERROR_STOP=1") if strict else ()))
+        process = self.session(script, *(("-v", "ON_ERROR_STOP=1") if strict else ()))
         output, _ = process.communicate()
         if strict and process.returncode != 0:
-            raise RuntimeError(output[-2000:])
+            raise Failed(output[-2000:])
         return output.split("\n")[:-1]
 
 
@@ -144,12 +84,15 @@ ANALYZE;
 DELETE FROM parts WHERE ctid <> '(0,1)';
 """
 SETTINGS = """
-SET max_parallel_workers_per_gather = 0; SET enable_partitionwise_aggregate = on; SET enable_sort = off; SET hash_mem_multiplier = 100;
+SET max_parallel_workers_per_gather = 0; SET enable_partitionwise_aggregate = on; SET enable_sort = off;
+SET hash_mem_multiplier = 100;
 """
 VALUES = {
     "bigint": "100000000", "float8": "0.01", "double precision": "0.01", "text": "'blocked'", "bytea": "b",
     "anycompatible": "1", "anyelement": "x", "cstring": "bloomfilter_out(d)",
 }  # fmt: skip
+
+NEXT = "SELECT # bloom_agg(x, 1000) FROM generate_series(1, 100) x;\n"  # that the session goes on
 
 
 def fingerprints(server):
@@ -170,7 +113,8 @@ def calls(server):
         ok(not unknown, f"{name}: values for its arguments are known", unknown) if unknown else None
         if kind == "a" and types[0] == "bloomfilter":
             row = "CASE x WHEN 1 THEN d WHEN 2 THEN {} ELSE small END"
-            found += [f"SELECT {name}({row.format(other)}) IS NULL FROM data, generate_series(1, 3) x" for other in ("d2", "s")]
+            for other in ("d2", "s"):
+                found.append(f"SELECT {name}({row.format(other)}) IS NULL FROM data, generate_series(1, 3) x")
             found.append(f"SELECT {name}(CASE x WHEN 1 THEN d ELSE d2 END) IS NULL FROM data, parts GROUP BY x / 10")
         elif kind == "a":
             arguments = ", ".join(VALUES.get(t, "d") for t in types)
@@ -178,8 +122,8 @@ def calls(server):
             found.append(f"SELECT {name}({arguments}) IS NULL FROM {only}generate_series(1, 400000) x")
             found.append(f"SELECT {name}({arguments}) IS NULL FROM {only}parts GROUP BY x / 10")
         else:
-            filters = [["d"], ["s"]] if types.count("bloomfilter") == 1 else [["d", "d2"], ["s", "d"], ["small", "d"], ["s", "s2"]]
-            for names in filters if "bloomfilter" in types else [[]]:
+            pairs = [["d", "d2"], ["s", "d"], ["small", "d"], ["s", "s2"]]
+            for names in {0: [[]], 1: [["d"], ["s"]]}.get(types.count("bloomfilter"), pairs):
                 names = list(names)
                 arguments = ", ".join(names.pop(0) if t == "bloomfilter" else VALUES.get(t, "NULL") for t in types)
                 found.append(f"SELECT ({name}({arguments})) IS NULL FROM data")
@@ -194,7 +138,7 @@ def test_memory(server):
     """Everything in turn, in one session, with room that ends at one allocation after the other."""
     before = fingerprints(server)
     works = calls(server)
-    comment(f"{len(works)} calls, each with {len(ROOM)} limits")
+    note(f"{len(works)} calls, each with {len(ROOM)} limits")
     script = SETTINGS
     for number, work in enumerate(works):
         for room in ROOM:
@@ -214,21 +158,20 @@ def test_memory(server):
         good = got.get(0) == "00000" and set(states) <= {"00000", "53200"} and states == sorted(states, reverse=True)
         ok(good, f"too little memory is an error: {work}", got)
     failed = [sum(code == "53200" for _, code in codes.get(number, [])) for number in range(len(works))]
-    comment(f"{sum(failed)} calls ran out of memory, {sum(n > 0 for n in failed)} of {len(works)} kinds")
+    note(f"{sum(failed)} calls ran out of memory, {sum(n > 0 for n in failed)} of {len(works)} kinds")
     # these read a block of a filter, or make one that is empty or of two elements
     frugal = re.compile(r"bloom_(bytes|create|contains|contained)\(|bloom_agg\(x[^d]*\) IS NULL FROM parts")
     ample = [work for work, n in zip(works, failed) if n == 0 and not frugal.search(work)]
     same(ample, [], "all that take much memory run out of it somewhere")
     same(fingerprints(server), before, "what is stored is as it was")
-    ok("terminated by signal" not in server.log(), "no process died")
+    ok(not server.logged("terminated by signal"), "no process died")
 
 
 def test_server_memory(server):
     """Under ulimit -v, workers run out of memory, too."""
     (size,) = server.psql("COPY (SELECT) TO PROGRAM 'cp /proc/$PPID/status ../status'; "
                           "SELECT substring(pg_read_file('../status'), 'VmSize:\\s*(\\d+)');")  # fmt: skip
-    server.ctl("-m", "fast", "stop")
-    server.ctl("start", limit=(int(size) + (30 << 10)) << 10)
+    server.limit((int(size) + (30 << 10)) << 10)
     for query in (
         "SELECT bloom_agg(x * 7) IS NULL FROM big",
         "SELECT bloom_agg(x, d) IS NULL FROM big, data",
@@ -236,12 +179,11 @@ def test_server_memory(server):
         "SELECT bloom_intersect_agg(CASE x % 2 WHEN 0 THEN d ELSE d2 END) IS NULL FROM big, data WHERE x < 10",
     ):
         (plan,) = ["\n".join(server.psql(PARALLEL + f"EXPLAIN {query};"))]
-        output = server.psql(PARALLEL + f"{query};\n\\echo :SQLSTATE\nSELECT # bloom_agg(x, 1000) FROM generate_series(1, 100) x;", strict=False)
+        output = server.psql(PARALLEL + f"{query};\n\\echo :SQLSTATE\n{NEXT}", strict=False)
         good = "Gather" in plan and output[-2:] == ["53200", "100"]
         ok(good, f"under ulimit -v: {query}", plan, output)
-    ok("terminated by signal" not in server.log(), "no process died")
-    server.ctl("-m", "fast", "stop")
-    server.ctl("start")
+    ok(not server.logged("terminated by signal"), "no process died")
+    server.limit("unlimited")
 
 
 PARALLEL = """
@@ -261,14 +203,14 @@ LONG = {
 def in_worker(server, call, action):
     """Starts that query, does something to its first worker, and gives what the session says, or None."""
     name = "bloomtype_victim"
-    session = server.start(f"SET application_name = {name};{PARALLEL}\n"
-                           f"SELECT {call} IS NULL FROM big, generate_series(1, 100000000) y;\n\\echo :SQLSTATE\n"
-                           "SELECT # bloom_agg(x, 1000) FROM generate_series(1, 100) x;\n")  # fmt: skip
+    session = server.session(f"SET application_name = {name};{PARALLEL}\nSELECT {call} IS NULL FROM big, "
+                             f"generate_series(1, 100000000) y;\n\\echo :SQLSTATE\n{NEXT}")  # fmt: skip
     deadline = time.monotonic() + PATIENCE
     found = []
     while not found and time.monotonic() < deadline and session.poll() is None:
         time.sleep(0.05)
-        found = server.psql(f"SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND application_name = '{name}' "
+        found = server.psql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' "
+                            f"AND application_name = '{name}' "
                             "AND now() > query_start + interval '0.1 s' LIMIT 1;")  # fmt: skip
     if not found:
         session.kill()
@@ -286,10 +228,11 @@ def test_workers(server):
     before = fingerprints(server)
     for name, call in LONG.items():
         output = in_worker(server, call, lambda pid: server.psql(f"SELECT pg_terminate_backend({pid});"))
-        ok(output and output[-2:] == ["57P01", "100"], f"a worker of {name} is terminated: an error, and the session goes on", output)
+        ok(output and output[-2:] == ["57P01", "100"],
+           f"a worker of {name} is terminated: an error, and the session goes on", output)  # fmt: skip
     output = in_worker(server, LONG["bloom_agg"], lambda pid: server.psql(f"SELECT pg_cancel_backend({pid});"))
     ok(output and output[-2:] == ["57014", "100"], "a worker is cancelled: an error, and the session goes on", output)
-    ok("terminated by signal" not in server.log(), "no process died")
+    ok(not server.logged("terminated by signal"), "no process died")
     same(fingerprints(server), before, "what is stored is as it was")
 
 
@@ -299,14 +242,16 @@ def test_kill(server):
                 "INSERT INTO kept SELECT 100 + x % 100, bloom_agg(x, 20000) FROM big GROUP BY 1;")  # fmt: skip
     digest = "SELECT count(*), encode(sha256(string_agg(f::bytea, NULL ORDER BY g)), 'hex') FROM kept;"
     stored, before = server.psql(digest), fingerprints(server)
-    open_one = server.start("BEGIN; DELETE FROM kept WHERE g < 50; SELECT pg_sleep(1000);")
-    output = in_worker(server, LONG["bloom_agg"], lambda pid: server.psql(f"COPY (SELECT) TO PROGRAM 'kill -9 {pid}';", strict=False))
+    open_one = server.session("BEGIN; DELETE FROM kept WHERE g < 50; SELECT pg_sleep(1000);")
+    output = in_worker(server, LONG["bloom_agg"],
+                       lambda pid: server.psql(f"COPY (SELECT) TO PROGRAM 'kill -9 {pid}';", strict=False))  # fmt: skip
     ok(output is not None and "100" not in output, "a worker is killed: the session is lost", output)
     open_one.communicate(timeout=PATIENCE)
     deadline = time.monotonic() + PATIENCE
     while server.psql("SELECT 'up';", strict=False) != ["up"] and time.monotonic() < deadline:
         time.sleep(0.1)
-    ok("was terminated by signal 9" in server.log() and "automatic recovery in progress" in server.log(), "the server recovers by itself")
+    ok(server.logged("was terminated by signal 9") and server.logged("automatic recovery in progress"),
+       "the server recovers by itself")  # fmt: skip
     same(server.psql(digest), stored, "no filter that was committed is lost or changed")
     same(fingerprints(server), before, "nor any from before")
     lost = server.psql("SELECT count(*) FROM kept, generate_series(100 + g % 100, 1000000, 1000) x WHERE NOT f @> x;")
@@ -314,19 +259,11 @@ def test_kill(server):
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # and clean up
-    server = Server()
-    try:
-        server.create()
-        server.psql(SETUP)
-        for function in test_memory, test_server_memory, test_workers, test_kill:
-            try:
-                function(server)
-            except RuntimeError as problem:
-                ok(False, f"{function.__name__} runs to its end", problem)
-    finally:
-        server.remove()
-    print(f"1..{count}")
+    server = Server().start()
+    server.psql(SETUP)
+    for function in test_memory, test_server_memory, test_workers, test_kill:
+        part(function, server)
+    done()
 
 
 if __name__ == "__main__":

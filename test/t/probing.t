@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """Random interleavings of updates, rollbacks and probes: a call site never takes one filter for another.
 
     prove -v test/t/probing.t      PGDATABASE names a database with the extension bloomtype
@@ -22,14 +22,10 @@ import collections
 import contextlib
 import os
 import random
-import signal
 import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(HERE, "..", "golden"))
-import reference as ref  # noqa: E402
+from harness import Failed, clean_up_when_terminated, done, extension_schema, note, ok
+import reference as ref
 
 SCHEMA = ROLE = "bloomtype_probing"
 SEED = os.environ.get("PROBING_SEED", "probing")
@@ -39,27 +35,6 @@ KEYS = 16  # elements that are probed: 1, 2, ..., or k1, k2, ...
 COPIES = 30  # of each of them in a table for parallel workers
 TYPES = ("bigint", "text")
 DOMAIN_KEY = 3  # what a domain's check probes
-
-
-# ---------------------------------------------------------------------------------------------------
-# TAP
-# ---------------------------------------------------------------------------------------------------
-
-count = 0
-
-
-def ok(condition, name, *diagnostics):
-    global count
-    count += 1
-    print(f"{'ok' if condition else 'not ok'} {count} - {name.replace('#', '')}", flush=True)
-    if not condition:
-        for diagnostic in diagnostics:
-            for line in str(diagnostic)[:3000].strip().split("\n"):
-                print(f"#   {line}", flush=True)
-
-
-def comment(text):
-    print(f"# {text}", flush=True)
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -396,10 +371,6 @@ BEGIN
 END $$;
 """
 SITES = range(15)
-
-
-class Failed(Exception):
-    pass
 
 
 def run(script):
@@ -1204,7 +1175,7 @@ def test_memory():
     ok(denied == [["0"], ["0"]], "a million probes: no element denied", denied)
     before, after = ([int(field) for field in results[i][0][0].split("|")] for i in (6, 10))
     grown = [(b - a) / 1024 for a, b in zip(before, after)]
-    comment(f"after a million probes, memory contexts have {grown[0]:+.0f} kB, anonymous memory {grown[1]:+.0f} kB")
+    note(f"after a million probes, memory contexts have {grown[0]:+.0f} kB, anonymous memory {grown[1]:+.0f} kB")
     ok(grown[0] < 200 and grown[1] < 2000, "a million probes: memory stays flat", grown)
 
 
@@ -1257,17 +1228,10 @@ def test_work_mem():
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # and clean up
+    clean_up_when_terminated()
     global SETTINGS
-    found = subprocess.run(
-        ["psql", "-XAtqc", "SELECT quote_ident(nspname) FROM pg_extension e, pg_namespace n "
-         "WHERE n.oid = extnamespace AND extname = 'bloomtype'"],
-        capture_output=True, encoding="utf-8",
-    )  # fmt: skip
-    if found.returncode != 0 or not found.stdout.strip():
-        sys.exit(f"no extension bloomtype here: {found.stderr.strip()}")
-    SETTINGS = SETTINGS.replace("@extschema@", found.stdout.strip())
-    comment(f"PROBING_SEED={SEED}")
+    SETTINGS = SETTINGS.replace("@extschema@", extension_schema())
+    note(f"PROBING_SEED={SEED}")
     pool = make_pool(random.Random(f"{SEED} pool"))
     scores = collections.defaultdict(Score)
     try:
@@ -1283,13 +1247,13 @@ def main():
         for situation, score in sorted(scores.items()):
             answers = f", {score.answers} answers" if score.answers else ""
             ok(not score.faults, f"{situation}{answers}", f"{len(score.faults)} are wrong", *score.faults[:1])
-        comment(f"{sum(score.answers for score in scores.values())} answers")
+        note(f"{sum(score.answers for score in scores.values())} answers")
     except Failed as problem:
         ok(False, "runs to its end", problem)
     finally:
         with contextlib.suppress(Failed):
             run(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE;\nDROP ROLE IF EXISTS {ROLE};\n")
-    print(f"1..{count}")
+    done()
 
 
 if __name__ == "__main__":

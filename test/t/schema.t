@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """Where the extension is installed, by whom, and what stands around it: other schemas and moves between
 them, hostile look-alikes, users that are no superusers, dropping, dump and restore.
 
@@ -9,29 +9,14 @@ Works in databases and with a role of its own. Needs psql, createdb, dropdb, pg_
 
 import os
 import re
-import signal
 import subprocess
-import sys
 import tempfile
+
+import harness
+from harness import Failed, clean_up_when_terminated, done, ok, part, same
 
 NAME = f"bloomtype_schema_{os.getpid()}"
 ROLE = f"{NAME}_user"
-count = 0
-
-
-def ok(condition, name, *diagnostics):
-    global count
-    count += 1
-    print(f"{'ok' if condition else 'not ok'} {count} - {name.replace('#', '')}", flush=True)
-    if not condition:
-        for diagnostic in diagnostics:
-            for line in str(diagnostic)[-2000:].strip().split("\n"):
-                print(f"#   {line}", flush=True)
-
-
-def same(one, other, name):
-    ok(one == other, name, f"{one}"[:1500], f"{other}"[:1500])
-
 
 def run(*command, **how):
     return subprocess.run(command, capture_output=True, encoding="utf-8", **how)
@@ -39,18 +24,15 @@ def run(*command, **how):
 
 def psql(script, database=NAME, role=None):
     """The rows that a script returns."""
-    done = run("psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose", "-d", database,
-               input=(f"SET SESSION AUTHORIZATION {role};\n" if role else "") + script)  # fmt: skip
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip())
-    return done.stdout.split("\n")[:-1]
+    return harness.psql((f"SET SESSION AUTHORIZATION {role};\n" if role else "") + script, "-v", "VERBOSITY=verbose",
+                        "-d", database)  # fmt: skip
 
 
 def refused(script, state, name, **how):
     try:
         psql(script, **how)
         ok(False, name, "no error")
-    except RuntimeError as problem:
+    except Failed as problem:
         ok(re.search(f"ERROR:  ({state}):", str(problem)), name, problem)
 
 
@@ -63,7 +45,7 @@ class Database:
     def __enter__(self):
         done = run("createdb", *(("-O", self.owner) if self.owner else ()), "-T", "template0", self.name)
         if done.returncode != 0:
-            raise RuntimeError(done.stderr.strip())
+            raise Failed(done.stderr.strip())
         return self.name
 
     def __exit__(self, *_):
@@ -80,7 +62,10 @@ def snapshot(database=NAME):
     tables = psql("""SELECT relname FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r'
         AND NOT relisshared AND relname NOT IN ('pg_class', 'pg_statistic', 'pg_largeobject') ORDER BY 1;""", database)
     tables.append("(SELECT oid, relname, relnamespace, relkind, relowner, relacl, reloptions FROM pg_class)")
-    queries = [f"SELECT '{table.strip('()')[:30]}', md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM {table} t;" for table in tables]
+    queries = [
+        f"SELECT '{table.strip('()')[:30]}', md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM {table} t;"
+        for table in tables
+    ]
     return psql("\n".join(queries), database)
 
 
@@ -95,21 +80,26 @@ WITH member AS ({MEMBERS}), own AS (SELECT * FROM member
 SELECT DISTINCT pg_describe_object(d.refclassid, d.refobjid, 0)
 FROM pg_depend d JOIN own ON d.classid = own.classid AND d.objid = own.objid
 WHERE deptype <> 'e' AND (refclassid, refobjid) NOT IN (SELECT * FROM own)
-    AND (refclassid, refobjid) <> ('pg_namespace'::regclass, (SELECT extnamespace FROM pg_extension WHERE extname = 'bloomtype'));
+    AND (refclassid, refobjid) <> ('pg_namespace'::regclass,
+        (SELECT extnamespace FROM pg_extension WHERE extname = 'bloomtype'));
 """
 
 DEFINITIONS = f"""
 SET search_path = pg_catalog;
 WITH member AS ({MEMBERS})
-SELECT regexp_replace(CASE WHEN prokind = 'f' THEN pg_get_functiondef(p.oid) ELSE p.oid::regprocedure::text || a::text END, '\n', ' ', 'g')
+SELECT regexp_replace(CASE WHEN prokind = 'f' THEN pg_get_functiondef(p.oid)
+    ELSE p.oid::regprocedure::text || a::text END, '\n', ' ', 'g')
 FROM member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND p.oid = objid
-    LEFT JOIN (SELECT aggfnoid, aggtransfn::text, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn, aggtranstype::regtype,
+    LEFT JOIN (SELECT aggfnoid, aggtransfn::text, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn,
+        aggtranstype::regtype,
         aggtransspace FROM pg_aggregate) a ON a.aggfnoid = p.oid
-UNION ALL SELECT concat_ws(' ', o.oid::regoperator, oprcode, oprcom::regoperator, oprnegate::regoperator, oprrest, oprjoin, oprcanhash, oprcanmerge)
+UNION ALL SELECT concat_ws(' ', o.oid::regoperator, oprcode, oprcom::regoperator, oprnegate::regoperator, oprrest,
+    oprjoin, oprcanhash, oprcanmerge)
 FROM member JOIN pg_operator o ON classid = 'pg_operator'::regclass AND o.oid = objid
 UNION ALL SELECT concat_ws(' ', castsource::regtype, casttarget::regtype, castfunc::regprocedure, castcontext)
 FROM member JOIN pg_cast c ON classid = 'pg_cast'::regclass AND c.oid = objid
-UNION ALL SELECT concat_ws(' ', t.oid::regtype, typinput, typoutput, typreceive, typsend, typstorage, typalign, typelem::regtype)
+UNION ALL SELECT concat_ws(' ', t.oid::regtype, typinput, typoutput, typreceive, typsend, typstorage, typalign,
+    typelem::regtype)
 FROM member JOIN pg_type t ON classid = 'pg_type'::regclass AND t.oid = objid
 ORDER BY 1;
 """
@@ -125,7 +115,8 @@ def definitions(schema, database=NAME):
 OBJECTS = """
 CREATE TABLE {at}.t (id int, f S.bloomfilter DEFAULT S.bloom_create(100),
     n float8 GENERATED ALWAYS AS (round(S.bloom_cardinality(f))) STORED, CHECK (NOT f OPERATOR(S.@>) 13));
-INSERT INTO {at}.t SELECT g, S.bloom_agg(x) FROM generate_series(1, 40) g, generate_series(14, 14 + 20 * g) x GROUP BY g;
+INSERT INTO {at}.t
+    SELECT g, S.bloom_agg(x) FROM generate_series(1, 40) g, generate_series(14, 14 + 20 * g) x GROUP BY g;
 INSERT INTO {at}.t VALUES (0);
 CREATE INDEX ON {at}.t ((S.bloom_cardinality(f)));
 CREATE INDEX ON {at}.t USING hash (f);
@@ -148,13 +139,15 @@ SELECT id, n, {at}.has(f, 14) FROM {at}.t WHERE id < 4 ORDER BY id;
 DELETE FROM {at}.t WHERE id = -1;
 SELECT count(*) FROM {at}.t a JOIN {at}.t b ON a.f OPERATOR(S.=) b.f;
 SELECT count(*) FROM {at}.t WHERE {at}.has(f, 200);
-SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
 EXPLAIN (COSTS OFF) SELECT S.bloom_agg(x) FROM {at}.big;
 SELECT md5(S.bloom_agg(x)::text), md5(S.bloom_agg(x, 30000)::text), md5(S.bloom_agg(x, 30000, 0.1)::text) FROM {at}.big;
 SELECT md5(S.bloom_agg(x, f)::text) FROM {at}.big, (SELECT f FROM {at}.t WHERE id = 1) s;
 PREPARE ask (int) AS SELECT count(*) FROM {at}.t WHERE f OPERATOR(S.@>) $1;
 EXECUTE ask(14); EXECUTE ask(300); EXECUTE ask(NULL);
-SELECT ('\\x' || encode(f::bytea, 'hex'))::S.bloomfilter OPERATOR(S.=) f, S.bloom_fpp(f) < 0.02, (S.bloom_info(f)).element_type FROM {at}.t WHERE id = 9;
+SELECT ('\\x' || encode(f::bytea, 'hex'))::S.bloomfilter OPERATOR(S.=) f, S.bloom_fpp(f) < 0.02,
+    (S.bloom_info(f)).element_type FROM {at}.t WHERE id = 9;
 SELECT S.bloom_jaccard(a.f, b.f) > 0.2, a.f OPERATOR(S.>>=) b.f, a.f OPERATOR(S.|) b.f OPERATOR(S.>>=) a.f
 FROM {at}.t a, {at}.t b WHERE a.id = 3 AND b.id = 12;
 """
@@ -190,17 +183,19 @@ def test_schemas():
             psql("CREATE SCHEMA work; SET search_path = pg_catalog;\n" + within(OBJECTS, schema))
             answers[schema] = psql("SET search_path = pg_catalog;\n" + within(QUESTIONS, schema))
             script = "PREPARE held (int) AS SELECT count(*) FROM work.t WHERE work.has(f, $1);\nEXECUTE held(14);\n"
-            script += "CREATE SCHEMA moved; ALTER EXTENSION bloomtype SET SCHEMA moved;\nEXECUTE held(14); EXECUTE held(300);\n"
+            script += "CREATE SCHEMA moved; ALTER EXTENSION bloomtype SET SCHEMA moved;\n"
+            script += "EXECUTE held(14); EXECUTE held(300);\n"
             try:
                 held = psql("SET search_path = pg_catalog;\n" + script)
                 same(held, ["40", "40", "26"], f"a prepared statement lives through a move from {schema}")
                 answers[schema + ", moved"] = psql("SET search_path = pg_catalog;\n" + within(QUESTIONS, "moved"))
                 refused("DROP SCHEMA moved;", "2BP01", f"DROP SCHEMA refuses while columns are filters, {schema}")
-            except RuntimeError as problem:
+            except Failed as problem:
                 ok(False, f"the extension moves from {schema}", problem)
             refused("DROP EXTENSION bloomtype;", "2BP01", f"so does DROP EXTENSION, {schema}")
             psql("DROP EXTENSION bloomtype CASCADE;")
-            left = psql("SELECT attname FROM pg_attribute WHERE attrelid = 'work.t'::regclass AND attnum > 0 AND NOT attisdropped;")
+            left = psql("SELECT attname FROM pg_attribute "
+                        "WHERE attrelid = 'work.t'::regclass AND attnum > 0 AND NOT attisdropped;")  # fmt: skip
             same(left, ["id"], f"CASCADE drops what depends on it, {schema}")
             psql("DROP SCHEMA IF EXISTS moved; DROP SCHEMA work CASCADE;")
             if schema != "public":
@@ -209,7 +204,8 @@ def test_schemas():
     plans = ["Gather" in "".join(rows) and "Partial" in "".join(rows) for rows in answers.values()]
     ok(all(plans) and len(plans) == 4, "all of them aggregate in parallel", answers)
     first = answers["public"]
-    ok(len(first) > 20 and all(rows == first for rows in answers.values()), "the answers are the same from every schema", answers)
+    ok(len(first) > 20 and all(rows == first for rows in answers.values()),
+       "the answers are the same from every schema", answers)  # fmt: skip
 
 
 def test_dump():
@@ -221,9 +217,12 @@ def test_dump():
         for form in "plain", "custom":
             path = f"{directory}/{form}"
             dumped = run("pg_dump", f"--format={form}", "-f", path, NAME)
-            tool = ("psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-f", path) if form == "plain" else ("pg_restore", "--exit-on-error", path)
+            tool = ("pg_restore", "--exit-on-error", path)
+            if form == "plain":
+                tool = ("psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-f", path)
             restored = run(*tool, "-d", copy)
-            ok(dumped.returncode == restored.returncode == 0, f"{form} dump and restore", dumped.stderr, restored.stderr)
+            ok(dumped.returncode == restored.returncode == 0, f"{form} dump and restore",
+               dumped.stderr, restored.stderr)  # fmt: skip
             same(psql(within(QUESTIONS, "filters"), copy), expected, f"{form} dump: the same answers")
             same(definitions("filters", copy), definitions("filters"), f"{form} dump: the same extension")
             psql("DROP SCHEMA work CASCADE; DROP EXTENSION bloomtype; DROP SCHEMA filters;", copy)
@@ -237,20 +236,30 @@ DO $do$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY '{float8,int8,int4,int2,bigint,integer,smallint,text,bytea,bool,boolean,oid,regtype,cstring,record,real,internal,anyelement,anycompatible,_bloomfilter}'::text[] LOOP
+    FOREACH name IN ARRAY '{float8,int8,int4,int2,bigint,integer,smallint,text,bytea,bool,boolean,oid,regtype,
+        cstring,record,real,internal,anyelement,anycompatible,_bloomfilter}'::text[] LOOP
         EXECUTE format('CREATE TYPE trap.%I AS (caught pg_catalog.text)', name);
     END LOOP;
-    FOREACH name IN ARRAY @functions@ || '{eqsel,eqjoinsel,neqsel,neqjoinsel,contsel,contjoinsel,bloomfilter,bytea,float8}'::text[] LOOP
-        EXECUTE format('CREATE FUNCTION trap.%1$I(pg_catalog.text) RETURNS pg_catalog.text LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught(%1$L); END $$', name);
-        EXECUTE format('CREATE FUNCTION trap.%1$I(pg_catalog.text, pg_catalog.text) RETURNS pg_catalog.bool LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught(%1$L); END $$', name);
-        EXECUTE format('CREATE FUNCTION trap.%1$I(VARIADIC pg_catalog.anyarray) RETURNS pg_catalog.bool LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught(%1$L); END $$', name);
+    FOREACH name IN ARRAY @functions@ ||
+        '{eqsel,eqjoinsel,neqsel,neqjoinsel,contsel,contjoinsel,bloomfilter,bytea,float8}'::text[] LOOP
+        EXECUTE format('CREATE FUNCTION trap.%1$I(pg_catalog.text) RETURNS pg_catalog.text '
+            'LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught(%1$L); END $$', name);
+        EXECUTE format('CREATE FUNCTION trap.%1$I(pg_catalog.text, pg_catalog.text) RETURNS pg_catalog.bool '
+            'LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught(%1$L); END $$', name);
+        EXECUTE format('CREATE FUNCTION trap.%1$I(VARIADIC pg_catalog.anyarray) RETURNS pg_catalog.bool '
+            'LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught(%1$L); END $$', name);
     END LOOP;
-    CREATE FUNCTION trap.same(anycompatible, anycompatible) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('an operator'); END $$;
-    CREATE FUNCTION trap.same(trap.text, trap.text) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('an operator'); END $$;
-    CREATE FUNCTION trap.one(anyelement) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN PERFORM trap.caught('an operator'); END $$;
+    CREATE FUNCTION trap.same(anycompatible, anycompatible) RETURNS bool LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM trap.caught('an operator'); END $$;
+    CREATE FUNCTION trap.same(trap.text, trap.text) RETURNS bool LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM trap.caught('an operator'); END $$;
+    CREATE FUNCTION trap.one(anyelement) RETURNS bool LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM trap.caught('an operator'); END $$;
     FOREACH name IN ARRAY '{@>,<@,|,&,>>=,<<=,=,<>}'::text[] LOOP
-        EXECUTE format('CREATE OPERATOR trap.%s (LEFTARG = anycompatible, RIGHTARG = anycompatible, FUNCTION = trap.same)', name);
-        EXECUTE format('CREATE OPERATOR trap.%s (LEFTARG = trap.text, RIGHTARG = trap.text, FUNCTION = trap.same)', name);
+        EXECUTE format('CREATE OPERATOR trap.%s (LEFTARG = anycompatible, RIGHTARG = anycompatible, '
+            'FUNCTION = trap.same)', name);
+        EXECUTE format('CREATE OPERATOR trap.%s (LEFTARG = trap.text, RIGHTARG = trap.text, '
+            'FUNCTION = trap.same)', name);
     END LOOP;
     CREATE OPERATOR trap.# (RIGHTARG = anyelement, FUNCTION = trap.one);
 END
@@ -275,7 +284,8 @@ def test_traps():
     with Database():
         create("filters")
         clean = definitions("filters")
-        names = psql(f"SELECT DISTINCT proname FROM ({MEMBERS}) m JOIN pg_proc p ON p.oid = objid AND classid = 'pg_proc'::regclass;")
+        names = psql(f"SELECT DISTINCT proname FROM ({MEMBERS}) m "
+                     "JOIN pg_proc p ON p.oid = objid AND classid = 'pg_proc'::regclass;")  # fmt: skip
         psql("""CREATE DOMAIN public.caught AS text;
             CREATE FUNCTION filters.more(public.caught) RETURNS int LANGUAGE sql RETURN 1;
             ALTER EXTENSION bloomtype ADD FUNCTION filters.more(public.caught);""")
@@ -291,7 +301,7 @@ def test_traps():
                 psql(traps, role=ROLE)
                 try:
                     create(schema, role=role, path="SET search_path = trap, pg_catalog;")
-                except RuntimeError as problem:
+                except Failed as problem:
                     ok(False, f"CREATE EXTENSION {where}", problem)
                     continue
                 same(psql(NEEDED), [], f"nothing of them is needed: {where}")
@@ -313,7 +323,8 @@ def test_traps():
         ):
             psql(f"CREATE {clash};", role=ROLE)
             for role in None, ROLE:
-                refused("CREATE EXTENSION bloomtype SCHEMA trap;", state, f"what is in the way is an error: {clash}", role=role)
+                refused("CREATE EXTENSION bloomtype SCHEMA trap;", state,
+                        f"what is in the way is an error: {clash}", role=role)  # fmt: skip
             psql("DROP " + re.match(r"\w+ [\w.]+", clash)[0] + ";")
         same(snapshot(), before, "and the failures leave nothing")
 
@@ -323,7 +334,8 @@ def test_ordinary_user():
     with Database(), Database("_copy", ROLE) as copy, tempfile.TemporaryDirectory() as directory:
         psql(f"REVOKE CREATE ON DATABASE {NAME} FROM PUBLIC; CREATE SCHEMA work AUTHORIZATION {ROLE};")
         before = snapshot()
-        refused("CREATE EXTENSION bloomtype SCHEMA work;", "42501", "CREATE EXTENSION needs CREATE on the database", role=ROLE)
+        refused("CREATE EXTENSION bloomtype SCHEMA work;", "42501",
+                "CREATE EXTENSION needs CREATE on the database", role=ROLE)  # fmt: skip
         same(snapshot(), before, "and the failure leaves nothing")
         psql(f"GRANT CREATE ON DATABASE {NAME} TO {ROLE};")
         psql("CREATE EXTENSION bloomtype SCHEMA work;", role=ROLE)
@@ -336,8 +348,10 @@ def test_ordinary_user():
             (f"ALTER FUNCTION bloom_cardinality(bloomfilter) OWNER TO {ROLE}", "42501"),
             ("ALTER FUNCTION bloom_cardinality(bloomfilter) SET search_path = work", "42501"),
             ("CREATE OR REPLACE FUNCTION bloom_cardinality(bloomfilter) RETURNS float8 LANGUAGE sql RETURN 1", "42501"),
-            ("CREATE FUNCTION own(internal) RETURNS bloomfilter LANGUAGE C AS 'bloomtype', 'bloomfilter_agg_final'", "42501"),
-            ("CREATE AGGREGATE own(int) (SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final)", "42P13"),
+            ("CREATE FUNCTION own(internal) RETURNS bloomfilter LANGUAGE C "
+             "AS 'bloomtype', 'bloomfilter_agg_final'", "42501"),
+            ("CREATE AGGREGATE own(int) "
+             "(SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final)", "42P13"),
             ("CREATE AGGREGATE own(internal) (SFUNC = bloom_agg_combine, STYPE = internal)", "42P13"),
             ("ALTER TYPE bloomfilter SET (STORAGE = main)", "42501"),
             ("ALTER OPERATOR @> (bloomfilter, anycompatible) SET (RESTRICT = NONE)", "42501"),
@@ -351,7 +365,8 @@ def test_ordinary_user():
         psql("SET search_path = pg_catalog;" + within(OBJECTS, "work"), role=ROLE)
         expected = psql(within(QUESTIONS, "work"), role=ROLE)
         psql("CREATE SCHEMA elsewhere;", role=ROLE)
-        refused("ALTER EXTENSION bloomtype SET SCHEMA elsewhere;", "42501", "members that are a superuser's do not move", role=ROLE)
+        refused("ALTER EXTENSION bloomtype SET SCHEMA elsewhere;", "42501",
+                "members that are a superuser's do not move", role=ROLE)  # fmt: skip
         psql("ALTER EXTENSION bloomtype SET SCHEMA elsewhere;")
         same(psql(within(QUESTIONS, "elsewhere"), role=ROLE), expected, "unless a superuser moves them")
         path = f"{directory}/dump"
@@ -359,25 +374,24 @@ def test_ordinary_user():
         environment = {**os.environ, "PGOPTIONS": f"-c session_authorization={ROLE}"}
         psql("DROP SCHEMA public;", copy)
         psql(f"CREATE SCHEMA public AUTHORIZATION {ROLE};", copy)
-        restored = run("pg_restore", "--exit-on-error", "--no-owner", f"--role={ROLE}", "-d", copy, path, env=environment)
-        ok(dumped.returncode == restored.returncode == 0, "restored by an ordinary user", dumped.stderr, restored.stderr)
+        restored = run("pg_restore", "--exit-on-error", "--no-owner", f"--role={ROLE}", "-d", copy, path,
+                       env=environment)  # fmt: skip
+        ok(dumped.returncode == restored.returncode == 0, "restored by an ordinary user",
+           dumped.stderr, restored.stderr)  # fmt: skip
         same(psql(within(QUESTIONS, "elsewhere"), copy), expected, "the same answers from what was restored")
         psql("DROP EXTENSION bloomtype CASCADE;", role=ROLE)
         same(psql("SELECT count(*) FROM pg_proc WHERE proname ~ '^bloom';"), ["0"], "the owner may drop it")
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # and clean up
+    clean_up_when_terminated()
     psql(f"CREATE ROLE {ROLE} LOGIN;", "postgres")
     try:
         for function in test_schemas, test_dump, test_traps, test_ordinary_user:
-            try:
-                function()
-            except RuntimeError as problem:
-                ok(False, f"{function.__name__} runs to its end", problem)
+            part(function)
     finally:
         psql(f"DROP ROLE {ROLE};", "postgres")
-    print(f"1..{count}")
+    done()
 
 
 if __name__ == "__main__":

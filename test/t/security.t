@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """The attacks of doc/security.md, carried out as somebody would who has read doc/format.md, and the
 means against them. What the attacker computes comes from test/golden/reference.py and from the
 specification of XXH64, what must come of it from theory, and the server is asked whether it is so.
@@ -13,19 +13,16 @@ import functools
 import hashlib
 import hmac
 import math
-import os
 import random
 import re
 import statistics
 import struct
-import subprocess
 import sys
 import uuid
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(HERE, "..", "golden"))
-import reference as ref  # noqa: E402
+import harness
+import reference as ref
+from harness import done, ok, quote, same, value
 
 U64 = ref.U64
 SEED = 0x5EC0DE  # known to the attacker, as he can read the filter
@@ -35,24 +32,8 @@ SIGMAS = 4
 
 
 # ---------------------------------------------------------------------------------------------------
-# TAP
+# Comparisons
 # ---------------------------------------------------------------------------------------------------
-
-count = failed = 0
-
-
-def ok(condition, name, *diagnostics):
-    global count, failed
-    count += 1
-    failed += not condition
-    print(f"{'ok' if condition else 'not ok'} {count} - {name.replace('#', '')}", flush=True)
-    if not condition:
-        for line in diagnostics:
-            print(f"#   {str(line)[:1000]}")
-
-
-def same(got, expected, name):
-    ok(got == expected, name, f"got      {got}", f"expected {expected}")
 
 
 def between(low, got, high, name):
@@ -85,16 +66,7 @@ FROM pg_extension WHERE extname = 'bloomtype' \\g /dev/null
 def psql(script):
     """What a script prints, which is then rolled back."""
     pgcrypto = "CREATE EXTENSION IF NOT EXISTS pgcrypto;\n" if "hmac(" in script else ""
-    run = subprocess.run(
-        ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1"],
-        input=SETUP + pgcrypto + script,
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, "PGCLIENTENCODING": "UTF8"},
-    )
-    if run.returncode != 0:
-        sys.exit(f"psql: {run.stderr.strip()[:2000]}")
-    return run.stdout.split("\n")[:-1]
+    return harness.psql(SETUP + pgcrypto + script)
 
 
 def ask(*expressions, setup=""):
@@ -105,18 +77,10 @@ def ask(*expressions, setup=""):
     return answers
 
 
-def quote(text):
-    return "'" + text.replace("'", "''") + "'"
-
-
 def rows(sql_type, values):
     """A table v with these values as column x."""
     texts = ("\\\\x" + value.hex() if isinstance(value, bytes) else str(value) for value in values)
     return "unnest(" + quote("{" + ",".join(texts) + "}") + f"::{sql_type}[]) AS v (x)"
-
-
-def value(f):
-    return quote("\\x" + f.encode().hex()) + "::bloomfilter"
 
 
 def create(f):
@@ -699,5 +663,4 @@ for test in (
     test_barriers,
 ):
     test()
-print(f"1..{count}")
-sys.exit(failed != 0 or count == 0)
+done()
