@@ -112,9 +112,10 @@ SELECT is(
 FROM kind k ORDER BY k.id;
 
 -- Binary COPY goes through send and recv. Both shells are children of this
--- backend, so $PPID names the same file.
-COPY tried TO PROGRAM 'cat >"${TMPDIR:-/tmp}/bloomtype.$PPID"' (FORMAT binary);
-COPY copied FROM PROGRAM 'cat "${TMPDIR:-/tmp}/bloomtype.$PPID"; rm "${TMPDIR:-/tmp}/bloomtype.$PPID"' (FORMAT binary);
+-- backend, so $PPID names the same file; they run in the data directory, which
+-- the server's user can write to, as not every TMPDIR.
+COPY tried TO PROGRAM 'cat >bloomtype.$PPID' (FORMAT binary);
+COPY copied FROM PROGRAM 'cat bloomtype.$PPID; rm bloomtype.$PPID' (FORMAT binary);
 
 SELECT is(
     (SELECT array_agg(t.build ORDER BY t.build) FROM tried t JOIN copied c USING (kind, build)

@@ -79,15 +79,16 @@ EXCEPTION WHEN others THEN
 END
 $$;
 -- Through recv: in a binary COPY a bytea looks like a filter of the same bytes. Both
--- shells are children of this backend, so $PPID names the same file.
+-- shells are children of this backend, so $PPID names the same file; they run in the
+-- data directory, which the server's user can write to, as not every TMPDIR.
 CREATE TABLE wire (b bytea);
 CREATE TABLE received (f bloomfilter);
 CREATE FUNCTION pg_temp.by_recv(b bytea) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     TRUNCATE wire, received;
     INSERT INTO wire VALUES (b);
-    COPY wire TO PROGRAM 'cat >"${TMPDIR:-/tmp}/bloomtype.$PPID"' (FORMAT binary);
-    COPY received FROM PROGRAM 'cat "${TMPDIR:-/tmp}/bloomtype.$PPID"; rm "${TMPDIR:-/tmp}/bloomtype.$PPID"' (FORMAT binary);
+    COPY wire TO PROGRAM 'cat >bloomtype.$PPID' (FORMAT binary);
+    COPY received FROM PROGRAM 'cat bloomtype.$PPID; rm bloomtype.$PPID' (FORMAT binary);
     RETURN (SELECT CASE WHEN bloomfilter_send(f) = b THEN 'same' ELSE 'changed' END FROM received);
 EXCEPTION WHEN others THEN
     RETURN SQLSTATE;
