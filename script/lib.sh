@@ -47,6 +47,11 @@ use_pg_config() {
     export PG_CONFIG PATH
 }
 
+# The major version of the PostgreSQL that the pg_config $1 belongs to.
+major_of() {
+    "$1" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'
+}
+
 # Goes over to a copy of that PostgreSQL below the directory $1. It finds its
 # files from where its programs are, if they lie as in Debian's packages.
 copy_postgres() {
@@ -88,6 +93,18 @@ remove_work() {
         stop_server
         [[ $work == "${BLOOMTYPE_WORK:-}" ]] || rm -rf "$work"
     fi
+}
+
+# For scripts that count tests. What ends them, whatever that is, is to be
+# trap tell_counts EXIT.
+passed=0 failed=0
+
+tell_counts() {
+    local status=$?
+    ((status == 0 || failed > 0)) || failed=1
+    remove_work
+    echo "$passed passed, $failed failed"
+    ((failed == 0 && passed > 0)) || exit 1
 }
 
 trap remove_work EXIT
