@@ -39,10 +39,13 @@ INSERT INTO attack.filter VALUES
     ('other seed', bloom_add(bloom_create(1000, 0.01, 'blocked', -1), 1)),
     ('most bits', bloom_add(bloom_create(216000000, 0.01, 'blocked', 7), 'one')),
     ('saturated', attack.bytes('01000006 14000000 0ad7233c 0000000000000000 0002000000000000', 'ff', 64)::bloomfilter),
-    ('smallest saturated', attack.bytes('01010007 14000000 0ad7233c 0000000000000000 4000000000000000', 'ff', 8)::bloomfilter),
-    ('saturated, k = 32', attack.bytes('01000020 14000000 0ad7233c 0000000000000000 0000010000000000', 'ff', 8192)::bloomfilter),
+    ('smallest saturated', attack.bytes('01010007 14000000 0ad7233c 0000000000000000 4000000000000000',
+        'ff', 8)::bloomfilter),
+    ('saturated, k = 32', attack.bytes('01000020 14000000 0ad7233c 0000000000000000 0000010000000000',
+        'ff', 8192)::bloomfilter),
     ('least rate', attack.bytes('01000001 19000000 01000000 0000000000000000 0002000000000000', 'aa', 64)::bloomfilter),
-    ('hash of zero', attack.bytes('01000106 14000000 0ad7233c 0000000000000000 0000010000000000', '0000000000000000')::bloomfilter);
+    ('hash of zero', attack.bytes('01000106 14000000 0ad7233c 0000000000000000 0000010000000000',
+        '0000000000000000')::bloomfilter);
 INSERT INTO attack.filter (name, f, corrupt) VALUES
     ('no byte', attack.forge(''), true),
     ('one byte', attack.forge('\x01'), true),
@@ -50,7 +53,8 @@ INSERT INTO attack.filter (name, f, corrupt) VALUES
     ('version 0', attack.forged('00000006 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
     ('layout 2', attack.forged('01020006 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
     ('flags 255', attack.forged('0100ff06 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
-    ('a state', attack.forged('01000306 14000000 0ad7233c 0000000000000000 0000000000000000', 'aaaaaaaaaaaaaaaa'), true),
+    ('a state', attack.forged('01000306 14000000 0ad7233c 0000000000000000 0000000000000000',
+        'aaaaaaaaaaaaaaaa'), true),
     ('k = 0', attack.forged('01000000 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
     ('k = 33', attack.forged('01000021 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
     ('class 1', attack.forged('01000006 01000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
@@ -58,21 +62,27 @@ INSERT INTO attack.filter (name, f, corrupt) VALUES
     ('rate NaN', attack.forged('01000006 14000000 0000c07f 0000000000000000 0002000000000000', 'aa', 64), true),
     ('no bits', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0000000000000000', 'aa', 64), true),
     ('2^63 bits', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0000000000000080', 'aa', 64), true),
-    ('2^31 bits, 64 there', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0000008000000000', 'aa', 64), true),
+    ('2^31 bits, 64 there', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0000008000000000',
+        'aa', 64), true),
     ('513 bits', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0102000000000000', 'aa', 64), true),
     ('a byte more', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 65), true),
     ('half a hash', attack.forged('01000106 14000000 0ad7233c 0000000000000000 0000000400000000', 'aaaaaaaa'), true),
-    ('disorder', attack.forged('01000106 14000000 0ad7233c 0000000000000000 0000000400000000', 'ffffffffffffffffffffffffffffff7f'), true),
-    ('one hash twice', attack.forged('01000106 14000000 0ad7233c 0000000000000000 0000000400000000', 'ffffffffffffff7f', 2), true),
-    ('stored disorder', attack.forged('01000106 14000000 0ad7233c 0000000000000000 0000000400000000', 'fffffffffffffffffefffffffffffffffdffffffffffff7f', 500), true),
-    ('stored, cut off', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0000010000000000', 'aa', 8191), true),
+    ('disorder', attack.forged('01000106 14000000 0ad7233c 0000000000000000 0000000400000000',
+        'ffffffffffffffffffffffffffffff7f'), true),
+    ('one hash twice', attack.forged('01000106 14000000 0ad7233c 0000000000000000 0000000400000000',
+        'ffffffffffffff7f', 2), true),
+    ('stored disorder', attack.forged('01000106 14000000 0ad7233c 0000000000000000 0000000400000000',
+        'fffffffffffffffffefffffffffffffffdffffffffffff7f', 500), true),
+    ('stored, cut off', attack.forged('01000006 14000000 0ad7233c 0000000000000000 0000010000000000',
+        'aa', 8191), true),
     ('noise', attack.forge(decode(repeat(md5('noise'), 5), 'hex')), true);
 
 -- What stands for an argument of each type: an expression, and whether it is null or no filter.
 CREATE TABLE attack.value (
     type regtype, call text, missing bool NOT NULL DEFAULT false, corrupt bool NOT NULL DEFAULT false);
 INSERT INTO attack.value
-SELECT 'bloomfilter', format('(SELECT f FROM attack.filter WHERE name = %L)', name), f IS NULL, corrupt FROM attack.filter;
+SELECT 'bloomfilter', format('(SELECT f FROM attack.filter WHERE name = %L)', name), f IS NULL, corrupt
+FROM attack.filter;
 INSERT INTO attack.value
 SELECT v.type::regtype, format('%L::%s', call, v.type), call IS NULL FROM (VALUES
     ('bigint', ARRAY[NULL, '0', '1', '-1', '100', '1000000', '216000000', '9223372036854775807',
@@ -108,12 +118,14 @@ CREATE COLLATION attack.nondeterministic (PROVIDER = icu, LOCALE = 'und', DETERM
 INSERT INTO attack.value
 SELECT t, call, call LIKE 'NULL%' FROM unnest('{anycompatible,anyelement}'::regtype[]) t, unnest(ARRAY[
     '1', '2::smallint', '3::bigint', '-1::attack.number', '1.0', '''NaN''::numeric', '1::real', '''NaN''::float8',
-    '''a''::text', 'repeat(''a'', 1000000)', '''a''::varchar(3)', '''a''::char(5)', '''a''::name', '''a''::"char"', '''\x00''::bytea', 'true',
-    'date ''infinity''', 'time ''24:00''', 'timetz ''00:00+15''', 'timestamp ''-infinity''', 'timestamptz ''infinity''',
+    '''a''::text', 'repeat(''a'', 1000000)', '''a''::varchar(3)', '''a''::char(5)', '''a''::name', '''a''::"char"',
+    '''\x00''::bytea', 'true', 'date ''infinity''', 'time ''24:00''', 'timetz ''00:00+15''', 'timestamp ''-infinity''',
+    'timestamptz ''infinity''',
     'interval ''178000000 years''', '''00000000-0000-0000-0000-000000000000''::uuid', 'inet ''::/0''', 'cidr ''10/8''',
-    'macaddr ''08:00:2b:01:02:03''', 'macaddr8 ''08:00:2b:01:02:03:04:05''', '''sad''::attack.mood', '''{1}''::attack.numbers',
-    'ARRAY[1]', '(1, 2)::attack.pair', 'ROW (1)', 'json ''1''', 'jsonb ''1''', 'point ''(1,2)''', 'money ''1''', 'B''1''', '1::oid',
-    'int4range ''[1,2)''', 'tsvector ''a''', '''a''::text COLLATE attack.nondeterministic', 'bloom_create(1)',
+    'macaddr ''08:00:2b:01:02:03''', 'macaddr8 ''08:00:2b:01:02:03:04:05''', '''sad''::attack.mood',
+    '''{1}''::attack.numbers', 'ARRAY[1]', '(1, 2)::attack.pair', 'ROW (1)', 'json ''1''', 'jsonb ''1''',
+    'point ''(1,2)''', 'money ''1''', 'B''1''', '1::oid', 'int4range ''[1,2)''', 'tsvector ''a''',
+    '''a''::text COLLATE attack.nondeterministic', 'bloom_create(1)',
     'NULL::int', 'NULL::text', 'NULL::point', 'NULL::attack.pair', 'NULL::bloomfilter']) call;
 INSERT INTO attack.value VALUES ('anycompatible', '''a''', false), ('anycompatible', 'NULL', true);
 
@@ -173,7 +185,8 @@ CREATE FUNCTION attack.verdict(what text, reports attack.report[]) RETURNS SETOF
     SELECT diag(format('%s: %s calls, %s errors', what, sum(r.calls), sum(r.errors))) FROM unnest(reports) r
 $$;
 
-CREATE FUNCTION attack.places(count int) RETURNS text LANGUAGE sql RETURN array_to_string(array_fill('%s'::text, ARRAY[count]), ', ');
+CREATE FUNCTION attack.places(count int) RETURNS text LANGUAGE sql
+    RETURN array_to_string(array_fill('%s'::text, ARRAY[count]), ', ');
 
 CREATE ROLE bloomtype_attacker;
 GRANT USAGE ON SCHEMA attack TO bloomtype_attacker;

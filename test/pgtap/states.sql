@@ -33,16 +33,25 @@ CREATE AGGREGATE states.unite(bloomfilter) (SFUNC = bloom_union_agg_add, STYPE =
 CREATE AGGREGATE states.intersect(bloomfilter) (SFUNC = bloom_intersect_agg_add, STYPE = internal,
     FINALFUNC = bloom_intersect_agg_serialize);
 CREATE TABLE filter AS
-SELECT bloom_agg(x) AS f, 1 AS n FROM generate_series(1, 50) x UNION ALL SELECT bloom_agg(x), 2 FROM generate_series(1, 0) x
-UNION ALL SELECT bloom_agg(x), 3 FROM generate_series(1, 150) x UNION ALL SELECT bloom_agg(x, 1000000), 4 FROM generate_series(1, 5) x;
+SELECT bloom_agg(x) AS f, 1 AS n FROM generate_series(1, 50) x
+UNION ALL SELECT bloom_agg(x), 2 FROM generate_series(1, 0) x
+UNION ALL SELECT bloom_agg(x), 3 FROM generate_series(1, 150) x
+UNION ALL SELECT bloom_agg(x, 1000000), 4 FROM generate_series(1, 5) x;
 CREATE TABLE honest (kind text, name text, state bytea, f bytea);
-INSERT INTO honest SELECT 'bloomfilter_agg_', 'own size', states.build(x), bloom_agg(x)::bytea FROM generate_series(1, 20) x;
-INSERT INTO honest SELECT 'bloomfilter_agg_', 'sized', states.build(x, 10000), bloom_agg(x, 10000)::bytea FROM generate_series(1, 20) x;
-INSERT INTO honest SELECT 'bloomfilter_agg_', 'dense', states.build(x, 40), bloom_agg(x, 40)::bytea FROM generate_series(1, 20) x;
-INSERT INTO honest SELECT 'bloomfilter_union_agg_', 'four sizes', states.unite(f), bloom_union_agg(f)::bytea FROM filter;
-INSERT INTO honest SELECT 'bloomfilter_union_agg_', 'no size', states.unite(f), bloom_union_agg(f)::bytea FROM filter WHERE n = 2;
-INSERT INTO honest SELECT 'bloomfilter_intersect_agg_', 'value', states.intersect(f), bloom_intersect_agg(f)::bytea FROM filter WHERE n <> 2;
-INSERT INTO honest SELECT 'bloomfilter_intersect_agg_', 'both', states.intersect(f), bloom_intersect_agg(f)::bytea FROM filter;
+INSERT INTO honest SELECT 'bloomfilter_agg_', 'own size', states.build(x), bloom_agg(x)::bytea
+    FROM generate_series(1, 20) x;
+INSERT INTO honest SELECT 'bloomfilter_agg_', 'sized', states.build(x, 10000), bloom_agg(x, 10000)::bytea
+    FROM generate_series(1, 20) x;
+INSERT INTO honest SELECT 'bloomfilter_agg_', 'dense', states.build(x, 40), bloom_agg(x, 40)::bytea
+    FROM generate_series(1, 20) x;
+INSERT INTO honest SELECT 'bloomfilter_union_agg_', 'four sizes', states.unite(f), bloom_union_agg(f)::bytea
+    FROM filter;
+INSERT INTO honest SELECT 'bloomfilter_union_agg_', 'no size', states.unite(f), bloom_union_agg(f)::bytea
+    FROM filter WHERE n = 2;
+INSERT INTO honest SELECT 'bloomfilter_intersect_agg_', 'value', states.intersect(f), bloom_intersect_agg(f)::bytea
+    FROM filter WHERE n <> 2;
+INSERT INTO honest SELECT 'bloomfilter_intersect_agg_', 'both', states.intersect(f), bloom_intersect_agg(f)::bytea
+    FROM filter;
 
 -- '' if all is well.
 CREATE FUNCTION pg_temp.outcome(kind text, state bytea, expected bytea) RETURNS text LANGUAGE plpgsql AS $$
@@ -51,10 +60,14 @@ DECLARE
     again bloomfilter;
     sent bytea;
 BEGIN
-    EXECUTE format('SELECT states.%1$sfinish(state) FROM (SELECT states.%1$sread($1) AS state) s', kind) INTO f USING state;
-    EXECUTE format('SELECT states.%1$ssend(state) FROM (SELECT states.%1$sread($1) AS state) s', kind) INTO sent USING state;
-    EXECUTE format('SELECT states.%1$sfinish(state) FROM (SELECT states.%1$sread($1) AS state) s', kind) INTO again USING sent;
-    RETURN CASE WHEN f::bytea::bloomfilter <> f OR again <> f OR f::bytea <> expected THEN 'not as expected' ELSE 'accepted' END;
+    EXECUTE format('SELECT states.%1$sfinish(state) FROM (SELECT states.%1$sread($1) AS state) s', kind)
+        INTO f USING state;
+    EXECUTE format('SELECT states.%1$ssend(state) FROM (SELECT states.%1$sread($1) AS state) s', kind)
+        INTO sent USING state;
+    EXECUTE format('SELECT states.%1$sfinish(state) FROM (SELECT states.%1$sread($1) AS state) s', kind)
+        INTO again USING sent;
+    RETURN CASE WHEN f::bytea::bloomfilter <> f OR again <> f OR f::bytea <> expected THEN 'not as expected'
+        ELSE 'accepted' END;
 EXCEPTION WHEN invalid_binary_representation OR datatype_mismatch OR invalid_parameter_value THEN
     RETURN 'refused';
 WHEN others THEN
@@ -80,11 +93,12 @@ UNION SELECT decode(md5(i::text) || md5((i + 1)::text), 'hex') FROM generate_ser
 CREATE TABLE outcome AS
 SELECT prefix, outcome, count(*), min(left(state::text, 200)) AS example
 FROM kind, hostile, pg_temp.outcome(prefix, state, NULL) outcome GROUP BY prefix, outcome;
-SELECT is(array_agg(concat_ws(' ', prefix, outcome, example)) FILTER (WHERE outcome NOT IN ('accepted', 'refused')), NULL,
-    format('%s hostile states are refused, or are as good as any', sum(count))) FROM outcome;
+SELECT is(array_agg(concat_ws(' ', prefix, outcome, example)) FILTER (WHERE outcome NOT IN ('accepted', 'refused')),
+    NULL, format('%s hostile states are refused, or are as good as any', sum(count))) FROM outcome;
 SELECT cmp_ok(count, '>', 100::bigint, format('%s states %s by %s', count, outcome, prefix)) FROM outcome
 WHERE outcome = 'refused' ORDER BY prefix;
-SELECT is(count(*), 3::bigint, 'and some are as good, of every kind') FROM outcome WHERE outcome = 'accepted' AND count > 20;
+SELECT is(count(*), 3::bigint, 'and some are as good, of every kind')
+FROM outcome WHERE outcome = 'accepted' AND count > 20;
 
 SELECT * FROM finish();
 ROLLBACK;

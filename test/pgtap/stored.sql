@@ -68,7 +68,8 @@ SELECT is((SELECT count(*) FROM (SELECT p.x, s.id, s.f @> p.x AS hit FROM probe 
            JOIN want USING (id, x) WHERE a.hit <> want.hit), 0::bigint,
     t || ': every filter for each element') FROM unnest('{external,extended,main}'::text[]) t;
 SELECT is((SELECT count(*) FROM (SELECT p.x, s.id, p.x <@ s.f AS hit
-           FROM (SELECT * FROM stored WHERE storage = t OFFSET 0) s CROSS JOIN LATERAL (SELECT x FROM probe WHERE x > s.id - 10000000 OFFSET 0) p) a
+           FROM (SELECT * FROM stored WHERE storage = t OFFSET 0) s
+               CROSS JOIN LATERAL (SELECT x FROM probe WHERE x > s.id - 10000000 OFFSET 0) p) a
            JOIN want USING (id, x) WHERE a.hit <> want.hit), 0::bigint,
     t || ': every element for each filter') FROM unnest('{external,extended,main}'::text[]) t;
 SELECT is((SELECT count(*) FROM (SELECT want.*, s.f @> want.x AS now

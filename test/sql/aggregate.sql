@@ -29,7 +29,8 @@ SELECT count(*) AS missing FROM events, (SELECT bloom_agg(visitor) AS f FROM eve
 -- nothing to aggregate
 SELECT bloom_agg(id), bloom_agg(id, 1000), bloom_union_agg(NULL::bloomfilter), bloom_intersect_agg(NULL::bloomfilter)
 FROM events WHERE false;
-SELECT bloom_agg(NULL::int), bloom_agg(NULL::int, 10), bloom_union_agg(NULL::bloomfilter), bloom_intersect_agg(NULL::bloomfilter);
+SELECT bloom_agg(NULL::int), bloom_agg(NULL::int, 10), bloom_union_agg(NULL::bloomfilter),
+	bloom_intersect_agg(NULL::bloomfilter);
 SELECT NOT (bloom_agg(id) @> 1) AS none_of_these FROM events WHERE false;
 
 -- groups
@@ -90,10 +91,13 @@ CREATE TEMP TABLE arrivals AS
 		(2000000, 1, 1, 5000), (2000000, 2, 100001, 150000)) AS v (n, o, low, high), generate_series(low, high) x
 	GROUP BY n, o;
 SELECT n, bloom_union_agg(f ORDER BY o) = bloom_union_agg(f ORDER BY o DESC) AS in_any_order,
-	bloom_union_agg(f ORDER BY o) = (SELECT a.f | b.f FROM arrivals a, arrivals b WHERE a.n = arrivals.n AND b.n = a.n AND a.o = 1 AND b.o = 2) AS as_the_operator
+	bloom_union_agg(f ORDER BY o) = (SELECT a.f | b.f FROM arrivals a, arrivals b
+		WHERE a.n = arrivals.n AND b.n = a.n AND a.o = 1 AND b.o = 2) AS as_the_operator
 FROM arrivals GROUP BY n ORDER BY n;
 -- what does not combine is found out in any order, with an empty filter between
 SELECT bloom_intersect_agg(f ORDER BY n)
-FROM (VALUES (1, bloom_add(bloom_create(10), 1)), (2, (SELECT bloom_agg(x) FROM generate_series(1, 0) x)), (3, bloom_add(bloom_create(10), 'x'))) AS v (n, f);
+FROM (VALUES (1, bloom_add(bloom_create(10), 1)), (2, (SELECT bloom_agg(x) FROM generate_series(1, 0) x)),
+	(3, bloom_add(bloom_create(10), 'x'))) AS v (n, f);
 SELECT bloom_intersect_agg(f) = (SELECT bloom_agg(x) FROM generate_series(1, 0) x) AS empty
-FROM (VALUES (bloom_add(bloom_create(10), 1)), ((SELECT bloom_agg(x) FROM generate_series(1, 0) x)), (bloom_create(10))) AS v (f);
+FROM (VALUES (bloom_add(bloom_create(10), 1)), ((SELECT bloom_agg(x) FROM generate_series(1, 0) x)),
+	(bloom_create(10))) AS v (f);

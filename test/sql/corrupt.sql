@@ -4,7 +4,8 @@ CREATE TABLE forged AS SELECT
 	forge('\x0100', 1) AS short,
 	forge('\x02000106140000000ad7233c00000000000000000000000000000000', 1) AS version;
 -- two hashes, the greater one first, in 2^26 bits
-SELECT forge(decode('0100010614000000' || '0ad7233c0000000000000000' || '0000000400000000' || 'ffffffffffffffff' || 'ffffffffffffff7f', 'hex'), 1) AS disorder,
+SELECT forge(decode('0100010614000000' || '0ad7233c0000000000000000' || '0000000400000000' || 'ffffffffffffffff' ||
+	'ffffffffffffff7f', 'hex'), 1) AS disorder,
 	(SELECT bloom_agg(x) FROM generate_series(1, 100000) x) AS dense INTO TABLE disordered;
 
 -- every function says so
@@ -30,7 +31,8 @@ SELECT disorder @> 1 AS answered FROM disordered;
 SELECT octet_length(bloom_add(disorder, 1)::bytea) > 0 AS answered FROM disordered;
 SELECT octet_length(bloom_agg(x, disorder)::bytea) > 0 AS answered FROM disordered, generate_series(1, 10) x;
 -- one of which only the first bytes are read
-CREATE TABLE long AS SELECT forge('\x02000106140000000ad7233c0000000000000000' || decode(repeat('00', 20000), 'hex'), 1) AS f;
+CREATE TABLE long AS SELECT forge('\x02000106140000000ad7233c0000000000000000' || decode(repeat('00', 20000), 'hex'),
+	1) AS f;
 SELECT f @> 1 FROM long;
 DROP TABLE forged, disordered, long;
 DROP FUNCTION forge(bytea, int);

@@ -7,7 +7,8 @@ CREATE COLLATION ignore_case (provider = icu, locale = 'und-u-ks-level2', determ
 SELECT bloom_agg(x) @> 7::int2 AS int2, bloom_agg(x) @> 7 AS int4, bloom_agg(x) @> 7::int8 AS int8,
 	bloom_agg(x) @> 7::positive AS domain, bloom_agg(x) @> (-7)::int2 AS other
 FROM (VALUES (7::bigint)) AS v (x);
-SELECT bloom_agg(x) @> 1.5::float4 AS float4, bloom_agg(x) @> 1.5::float8 AS float8 FROM (VALUES (1.5::float8)) AS v (x);
+SELECT bloom_agg(x) @> 1.5::float4 AS float4, bloom_agg(x) @> 1.5::float8 AS float8
+	FROM (VALUES (1.5::float8)) AS v (x);
 SELECT bloom_agg(x) @> '-0'::float8 AS minus_zero FROM (VALUES (0::float8)) AS v (x);
 SELECT bloom_agg(x) @> 'NaN'::float4 AS nan FROM (VALUES ('NaN'::float8)) AS v (x);
 SELECT bloom_agg(x) @> 1.00 AS scale, bloom_agg(x) @> 1e0::numeric(20, 10) AS long_scale, bloom_agg(x) @> 1.01 AS other
@@ -16,7 +17,8 @@ SELECT bloom_agg(x) @> 100::numeric AS zeros_before_the_point FROM (VALUES (100.
 SELECT bloom_agg(x) @> 'ab'::char(5) AS padded, bloom_agg(x) @> 'ab'::varchar AS varchar,
 	bloom_agg(x) @> 'ab'::name AS name, bloom_agg(x) @> 'ab ' AS trailing_blank
 FROM (VALUES ('ab'::char(2))) AS v (x);
-SELECT bloom_agg(x) @> 'happy' AS label, bloom_agg(x) @> 'happy'::mood AS enum, bloom_agg(x) @> 'happy'::feeling AS domain,
+SELECT bloom_agg(x) @> 'happy' AS label, bloom_agg(x) @> 'happy'::mood AS enum,
+	bloom_agg(x) @> 'happy'::feeling AS domain,
 	bloom_agg(x) @> 'sad'::mood AS other
 FROM (VALUES ('happy'::mood)) AS v (x);
 SELECT bloom_agg(x) @> interval '30 days' AS days, bloom_agg(x) @> interval '720 hours' AS hours,
@@ -28,7 +30,8 @@ FROM (VALUES (inet '10.0.0.0/8')) AS v (x);
 SELECT bloom_agg(x) @> timetz '12:00+00' AS same, bloom_agg(x) @> timetz '13:00+01' AS other_zone
 FROM (VALUES (timetz '12:00+00')) AS v (x);
 SET timezone = 'UTC';
-SELECT bloom_agg(x) @> timestamptz '2024-01-01 02:00+02' AS same FROM (VALUES (timestamptz '2024-01-01 00:00+00')) AS v (x);
+SELECT bloom_agg(x) @> timestamptz '2024-01-01 02:00+02' AS same
+	FROM (VALUES (timestamptz '2024-01-01 00:00+00')) AS v (x);
 RESET timezone;
 SELECT bloom_agg(x) @> date '-infinity' AS same FROM (VALUES (date '-infinity')) AS v (x);
 
@@ -76,7 +79,8 @@ SELECT bloom_add(bloom_create(1), 'Alice'::citext::text) @> 'Alice' AS cast_by_h
 DROP EXTENSION citext;
 
 -- elements that are stored compressed or out of line, or with a short header
-CREATE TEMP TABLE stored (compressed text, external text, padded char(3000), bytes bytea, digits numeric, short numeric, address inet);
+CREATE TEMP TABLE stored (compressed text, external text, padded char(3000), bytes bytea, digits numeric, short numeric,
+	address inet);
 ALTER TABLE stored ALTER external SET STORAGE external;
 INSERT INTO stored VALUES (repeat('a', 5000), repeat('b', 5000), 'c', decode(repeat('64', 5000), 'hex'),
 	(repeat('9', 5000) || '.50')::numeric, 1.50, '10.0.0.1');

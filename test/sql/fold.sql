@@ -2,7 +2,8 @@
 CREATE TEMP TABLE roomy AS SELECT bloom_agg(x, 65536) AS f, bloom_agg(x) AS own FROM generate_series(1, 1000) x;
 CREATE TEMP TABLE folded AS
 	SELECT p, bloom_fold(own | own, p) AS f FROM roomy, (VALUES (0.01), (0.02), (0.1), (0.4)) AS v (p);
-SELECT p, bits, requested_rate, current_rate <= p AS kept, capacity >= 1000 AS enough FROM folded, bloom_info(f) ORDER BY p;
+SELECT p, bits, requested_rate, current_rate <= p AS kept, capacity >= 1000 AS enough
+	FROM folded, bloom_info(f) ORDER BY p;
 SELECT p, bool_and(f @> x) AS nothing_lost FROM folded, generate_series(1, 1000) x GROUP BY p ORDER BY p;
 
 -- a dense filter with far too much room gets small

@@ -74,7 +74,9 @@ FROM filters JOIN (VALUES
 ) AS p (number, name, at, patch) USING (name)
 ORDER BY number;
 -- one byte too many or too few, and a hash twice
-SELECT name, pg_temp.why(f::bytea || '\x00') AS longer, pg_temp.why(substr(f::bytea, 1, octet_length(f::bytea) - 1)) AS shorter
+SELECT name, pg_temp.why(f::bytea || '\x00') AS longer, pg_temp.why(substr(f::bytea, 1, octet_length(f::bytea) - 1))
+	AS shorter
 FROM filters;
-SELECT pg_temp.why(f::bytea || substr(f::bytea, octet_length(f::bytea) - 7)) AS last_hash_twice FROM filters WHERE name = 'sparse';
+SELECT pg_temp.why(f::bytea || substr(f::bytea, octet_length(f::bytea) - 7)) AS last_hash_twice FROM filters
+	WHERE name = 'sparse';
 SELECT pg_temp.why(substr(f::bytea, 1, size)) FROM filters, (VALUES (0), (1), (27)) AS v (size) WHERE name = 'dense';

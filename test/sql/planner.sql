@@ -83,7 +83,8 @@ SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT f FROM stored)') 
 SELECT rows_expected('SELECT * FROM uniform u JOIN stored AS s ON s.f @> u.x') /
 	rows_expected('SELECT * FROM uniform u CROSS JOIN stored') AS "join";
 -- a filter that elements are added to counts with what it holds, and is not to be known if it is stored
-SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x, ' || :'first_2000' || ') FROM uniform WHERE x > 19900)') <= 2 AS added_to,
+SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x, ' || :'first_2000' ||
+	') FROM uniform WHERE x > 19900)') <= 2 AS added_to,
 	off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x, bloom_create(500, 0.5, ''classic'')) FROM uniform WHERE x <= 500)') <= 2 AS classic,
 	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x, (SELECT f FROM stored)) FROM uniform WHERE x <= 10)') AS added_to_stored;
 -- no rate but one between 0 and 1 counts: others are an error when the query runs, or are sort keys
@@ -102,10 +103,12 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 EXPLAIN (COSTS OFF) SELECT bloom_agg(x) FROM uniform;
-SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000)') <= 2 AS parallel_subquery;
+SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000)') <= 2
+	AS parallel_subquery;
 -- what is made of the aggregate is not the aggregate
 SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) | bloom_agg(x) FROM uniform WHERE x <= 500)') AS "computed",
-	off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 500 HAVING count(*) > 5)') <= 2 AS "having";
+	off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 500 HAVING count(*) > 5)') <= 2
+		AS "having";
 SELECT bloom_agg(x) = (SELECT own FROM serial) AS own, bloom_agg(x, 20000) = (SELECT sized FROM serial) AS sized,
 	bloom_agg(x, 20000, 0.001) = (SELECT strict FROM serial) AS strict
 FROM uniform;
@@ -114,7 +117,8 @@ ALTER TABLE parts SET (parallel_workers = 2);
 EXPLAIN (COSTS OFF) SELECT bloom_union_agg(f), bloom_intersect_agg(f) FROM parts;
 SELECT bloom_union_agg(f) = (SELECT sized FROM serial) AS "union",
 	bloom_union_agg(own ORDER BY part) = (SELECT bloom_union_agg(own) FROM parts) AS own_sizes,
-	bloom_intersect_agg(f | (SELECT bloom_agg(y, 20000) FROM generate_series(1, 3) y)) @> ALL (ARRAY[1, 2, 3]) AS intersection
+	bloom_intersect_agg(f | (SELECT bloom_agg(y, 20000) FROM generate_series(1, 3) y)) @> ALL (ARRAY[1, 2, 3])
+		AS intersection
 FROM parts;
 -- a rate that only some filters ask for reaches the result from a worker, too
 CREATE TABLE rates AS SELECT bloom_agg(x, 1, 0.015) AS f FROM generate_series(1, 3) x;
@@ -127,13 +131,15 @@ DROP TABLE rates;
 CREATE TABLE seeded (seed int, x int, f bloomfilter) PARTITION BY LIST (seed);
 CREATE TABLE seeded_0 PARTITION OF seeded FOR VALUES IN (0);
 CREATE TABLE seeded_5 PARTITION OF seeded FOR VALUES IN (5);
-INSERT INTO seeded SELECT seed, x, set_byte('\x01000106000000000ad7233c00000000000000000000000000000000', 12, seed)::bloomfilter
+INSERT INTO seeded SELECT seed, x, set_byte('\x01000106000000000ad7233c00000000000000000000000000000000', 12,
+	seed)::bloomfilter
 FROM generate_series(1, 20000) x, (VALUES (0), (5)) AS s (seed);
 ALTER TABLE seeded_0 SET (parallel_workers = 2);
 ALTER TABLE seeded_5 SET (parallel_workers = 2);
 SET enable_partitionwise_aggregate = on;
 EXPLAIN (COSTS OFF) SELECT bloom_agg(x, f) FROM seeded;
-SELECT count(*) AS missing FROM (SELECT bloom_agg(x, f) AS f FROM seeded) AS v, generate_series(1, 20000) x WHERE NOT v.f @> x;
+SELECT count(*) AS missing FROM (SELECT bloom_agg(x, f) AS f FROM seeded) AS v, generate_series(1, 20000) x
+	WHERE NOT v.f @> x;
 DROP TABLE seeded;
 RESET ALL;
 
@@ -143,7 +149,8 @@ CREATE FUNCTION same(text, text) RETURNS boolean IMMUTABLE LANGUAGE internal AS 
 CREATE FUNCTION wanted(text) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN true; END';
 CREATE FUNCTION wanted(uniform, text) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN true; END';
 CREATE FUNCTION wanted(bloomfilter, text) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN true; END';
-CREATE OPERATOR <@@> (LEFTARG = text, RIGHTARG = text, FUNCTION = same, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel);
+CREATE OPERATOR <@@> (LEFTARG = text, RIGHTARG = text, FUNCTION = same, RESTRICT = bloom_contains_sel,
+	JOIN = bloom_contains_joinsel);
 CREATE OPERATOR <@@> (RIGHTARG = text, FUNCTION = wanted, RESTRICT = bloom_contains_sel);
 CREATE OPERATOR <@@> (LEFTARG = uniform, RIGHTARG = text, FUNCTION = wanted, RESTRICT = bloom_contains_sel);
 CREATE OPERATOR <@@> (LEFTARG = bloomfilter, RIGHTARG = text, FUNCTION = wanted, RESTRICT = bloom_contains_sel);
@@ -156,11 +163,14 @@ FROM uniform;
 
 -- and on aggregates that only end like bloom_agg
 CREATE FUNCTION no_element_add(internal) RETURNS internal AS '$libdir/bloomtype', 'bloomfilter_agg_combine' LANGUAGE C;
-CREATE FUNCTION strange_add(internal, int, text, text) RETURNS internal AS '$libdir/bloomtype', 'bloomfilter_agg_combine' LANGUAGE C;
+CREATE FUNCTION strange_add(internal, int, text, text) RETURNS internal AS '$libdir/bloomtype',
+	'bloomfilter_agg_combine' LANGUAGE C;
 CREATE AGGREGATE no_element (*) (SFUNC = no_element_add, STYPE = internal, FINALFUNC = bloom_agg_final);
 CREATE AGGREGATE strange (int, text, text) (SFUNC = strange_add, STYPE = internal, FINALFUNC = bloom_agg_final);
-SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT no_element(*) FROM uniform WHERE x <= 10)') AS no_element,
-	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT strange(x, name, ''x'') FROM uniform WHERE x <= 10)') AS strange;
+SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT no_element(*) FROM uniform WHERE x <= 10)')
+	AS no_element,
+	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT strange(x, name, ''x'') FROM uniform WHERE x <= 10)')
+		AS strange;
 DROP AGGREGATE no_element (*), strange (int, text, text);
 DROP FUNCTION no_element_add(internal), strange_add(internal, int, text, text);
 

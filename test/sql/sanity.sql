@@ -10,7 +10,8 @@ CREATE TEMP VIEW member AS
 CREATE TEMP VIEW function AS
 	SELECT p.oid::regprocedure AS name, p.* FROM member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid;
 CREATE TEMP VIEW operator AS
-	SELECT o.oid::regoperator AS name, o.* FROM member JOIN pg_operator o ON classid = 'pg_operator'::regclass AND objid = o.oid;
+	SELECT o.oid::regoperator AS name, o.* FROM member JOIN pg_operator o ON classid = 'pg_operator'::regclass
+		AND objid = o.oid;
 CREATE TEMP VIEW aggregate AS
 	SELECT f.name, a.* FROM function f JOIN pg_aggregate a ON aggfnoid = f.oid;
 
@@ -47,7 +48,8 @@ SELECT name FROM function WHERE NOT proisstrict AND prokind = 'f' ORDER BY name:
 -- The type
 --
 
-SELECT typname, typcategory, typispreferred, typisdefined, typbyval, typlen, typstorage, typalign, typcollation, typmodin, typanalyze
+SELECT typname, typcategory, typispreferred, typisdefined, typbyval, typlen, typstorage, typalign, typcollation,
+	typmodin, typanalyze
 FROM member JOIN pg_type t ON classid = 'pg_type'::regclass AND t.oid = objid;
 SELECT t.typname FROM member JOIN pg_type t ON classid = 'pg_type'::regclass AND t.oid = objid
 	LEFT JOIN pg_type a ON a.oid = t.typarray AND a.typelem = t.oid AND a.typalign = t.typalign
@@ -55,7 +57,8 @@ WHERE a.oid IS NULL;
 -- I/O functions of another type's, or that are not strict or not immutable
 SELECT i.name FROM member JOIN pg_type t ON classid = 'pg_type'::regclass AND t.oid = objid
 	JOIN function i ON i.oid IN (typinput, typoutput, typreceive, typsend)
-WHERE NOT i.proisstrict OR i.provolatile <> 'i' OR i.pronargs <> 1 OR concat_ws(' to ', i.proargtypes[0]::regtype, i.prorettype::regtype)
+WHERE NOT i.proisstrict OR i.provolatile <> 'i' OR i.pronargs <> 1
+	OR concat_ws(' to ', i.proargtypes[0]::regtype, i.prorettype::regtype)
 	<> CASE i.oid WHEN typinput THEN 'cstring to ' || t.oid::regtype WHEN typoutput THEN t.oid::regtype || ' to cstring'
 		WHEN typreceive THEN 'internal to ' || t.oid::regtype ELSE t.oid::regtype || ' to bytea' END;
 
@@ -92,7 +95,8 @@ WHERE a.oprnegate <> 0 AND b.oid IS NULL;
 -- whose commutator's or negator's function makes other promises
 SELECT a.name, b.name FROM operator a JOIN operator b ON b.oid IN (a.oprcom, a.oprnegate)
 	JOIN function f ON f.oid = a.oprcode JOIN function g ON g.oid = b.oprcode
-WHERE (f.proisstrict, f.provolatile, f.proparallel, f.procost) <> (g.proisstrict, g.provolatile, g.proparallel, g.procost);
+WHERE (f.proisstrict, f.provolatile, f.proparallel, f.procost) <> (g.proisstrict, g.provolatile, g.proparallel,
+	g.procost);
 -- boolean ones without estimators, others with, or another's than the commutator's
 SELECT a.name FROM operator a LEFT JOIN operator b ON b.oid = a.oprcom
 WHERE (a.oprresult = 'bool'::regtype) <> (a.oprrest <> 0) OR (a.oprrest <> 0) <> (a.oprjoin <> 0)
@@ -110,7 +114,8 @@ WHERE oprcanhash <> EXISTS (SELECT FROM pg_amop WHERE amopopr = o.oid AND amopst
 		AND amopmethod = (SELECT oid FROM pg_am WHERE amname = 'hash'))
 	OR oprcanmerge OR oprcanhash AND oprcom <> oid;
 -- whose comment is the function's
-SELECT o.name, obj_description(o.oid, 'pg_operator') FROM operator o WHERE obj_description(o.oid, 'pg_operator') ~ 'implementation';
+SELECT o.name, obj_description(o.oid, 'pg_operator') FROM operator o
+	WHERE obj_description(o.oid, 'pg_operator') ~ 'implementation';
 
 --
 -- Operator classes
@@ -123,7 +128,8 @@ SELECT amopopr::regoperator FROM member JOIN pg_amop ON classid = 'pg_opfamily':
 WHERE amopopr NOT IN (SELECT oid FROM operator);
 SELECT amproc FROM member JOIN pg_amproc ON classid = 'pg_opfamily'::regclass AND amprocfamily = objid
 WHERE amproc NOT IN (SELECT oid FROM function WHERE proisstrict AND provolatile = 'i');
-SELECT amprocnum, amproc FROM member JOIN pg_amproc ON classid = 'pg_opfamily'::regclass AND amprocfamily = objid ORDER BY 1;
+SELECT amprocnum, amproc FROM member JOIN pg_amproc ON classid = 'pg_opfamily'::regclass AND amprocfamily = objid
+	ORDER BY 1;
 
 --
 -- Aggregates
@@ -159,6 +165,7 @@ SELECT name FROM aggregate WHERE aggmtransfn <> 0 OR aggsortop <> 0 OR aggkind <
 -- support functions that no aggregate uses, and functions that nothing names which are not for SQL
 SELECT name FROM function f
 WHERE 'internal'::regtype = ANY (proargtypes)
-	AND NOT EXISTS (SELECT FROM aggregate WHERE f.oid IN (aggtransfn, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn))
+	AND NOT EXISTS (SELECT FROM aggregate WHERE f.oid IN (aggtransfn, aggfinalfn, aggcombinefn, aggserialfn,
+		aggdeserialfn))
 	AND NOT EXISTS (SELECT FROM operator WHERE f.oid IN (oprrest, oprjoin))
 	AND NOT EXISTS (SELECT FROM pg_type WHERE typreceive = f.oid);

@@ -12,9 +12,11 @@ SELECT a | b = pg_temp.filter(1, 1000) AS lossless, a | b = b | a AS commutes, a
 	bloom_union(a, b) = a | b AS function, few | others = pg_temp.filter(1, 8) AS sparse, a | few = a AS absorbed
 FROM v;
 SELECT (a & b) @> ALL (ARRAY[401, 500, 600]) AS common, a & b = b & a AS commutes, a & a = a AS idempotent,
-	bloom_intersection(a, b) = a & b AS function, few & others = pg_temp.filter(4, 5) AS sparse, a & few = few AS sparse_dense
+	bloom_intersection(a, b) = a & b AS function, few & others = pg_temp.filter(4, 5) AS sparse,
+		a & few = few AS sparse_dense
 FROM v;
-SELECT a | nothing = a AS identity, nothing | a = a AS either_side, a & nothing = nothing AS none, nothing | nothing = nothing AS still_nothing
+SELECT a | nothing = a AS identity, nothing | a = a AS either_side, a & nothing = nothing AS none,
+	nothing | nothing = nothing AS still_nothing
 FROM v;
 SELECT (a | b) >>= a AS holds, a >>= a AS itself, a >>= few AS sparse, few <<= a AS commuted, a >>= (a | b) AS not_all,
 	few >>= a AS too_few, a >>= nothing AS empty, nothing >>= a AS from_empty, few >>= (few & others) AS part

@@ -9,7 +9,8 @@ INSERT INTO stored
 SELECT id, layout, representation, bytes > 8000 AS out_of_line FROM stored, bloom_info(f) ORDER BY id;
 
 -- the same filters in memory, where every probe sees the whole of them
-CREATE FUNCTION in_memory(f bloomfilter) RETURNS bloomfilter IMMUTABLE LANGUAGE sql AS $$ SELECT f::bytea::bloomfilter $$;
+CREATE FUNCTION in_memory(f bloomfilter) RETURNS bloomfilter IMMUTABLE
+	LANGUAGE sql AS $$ SELECT f::bytea::bloomfilter $$;
 
 -- one filter, many rows; many filters, one key; and all by turns
 SELECT id, count(*) FILTER (WHERE f @> x) = 20001 AS all_found,
@@ -18,8 +19,10 @@ FROM stored, generate_series(id * 1000000, id * 1000000 + 20000) x GROUP BY id O
 SELECT x, array_agg(id ORDER BY id) FILTER (WHERE f @> x) AS found,
 	bool_and((f @> x) = (in_memory(f) @> x) AND (x <@ f) = (f @> x)) AS same
 FROM generate_series(1000000, 5000000, 1000000) x, stored GROUP BY x ORDER BY x;
-SELECT count(*) AS different FROM generate_series(990000, 5030000, 9973) x, stored WHERE (f @> x) <> (in_memory(f) @> x);
-SELECT count(*) AS different FROM stored, generate_series(990000, 5030000, 9973) x WHERE (x <@ f) <> (x <@ in_memory(f));
+SELECT count(*) AS different FROM generate_series(990000, 5030000, 9973) x, stored
+	WHERE (f @> x) <> (in_memory(f) @> x);
+SELECT count(*) AS different FROM stored, generate_series(990000, 5030000, 9973) x
+	WHERE (x <@ f) <> (x <@ in_memory(f));
 -- a constant key, in filters of several seeds
 SELECT seed, f @> 1 AS found
 FROM (SELECT seed, bloom_agg(x, bloom_create(20000, 0.01, 'blocked', seed)) AS f
@@ -67,9 +70,11 @@ EXECUTE probe (1);
 -- more filters than are kept, and less memory than they take
 SET work_mem = '64kB';
 SELECT count(*) AS missing
-FROM generate_series(0, 500) AS i, (SELECT s, bloom_agg(x, 20000) AS f FROM generate_series(1, 12) s, generate_series(0, 500) x GROUP BY s) AS v
+FROM generate_series(0, 500) AS i, (SELECT s, bloom_agg(x, 20000) AS f
+	FROM generate_series(1, 12) s, generate_series(0, 500) x GROUP BY s) AS v
 WHERE NOT f @> i;
-CREATE TABLE dozen AS SELECT s, bloom_agg(x, 20000) AS f FROM generate_series(1, 12) s, generate_series(0, 5000) x GROUP BY s;
+CREATE TABLE dozen AS SELECT s, bloom_agg(x, 20000) AS f FROM generate_series(1, 12) s, generate_series(0, 5000) x
+	GROUP BY s;
 SELECT count(*) AS missing FROM (SELECT i, f FROM generate_series(0, 500) AS i, dozen OFFSET 0) AS v WHERE NOT f @> i;
 -- one by one, where a copy gives way to the next; by turns, where it must not
 SELECT count(*) AS missing
@@ -90,7 +95,8 @@ GROUP BY x, b;
 SELECT x, bloom_cardinality(f) > 3276 AS many, f @> x AS found, f @> -x AS others FROM uneven ORDER BY x;
 DROP TABLE uneven;
 -- memory stays flat over many probes of changing filters, read in slices or kept
-CREATE FUNCTION memory_used() RETURNS bigint LANGUAGE sql AS 'SELECT sum(used_bytes)::bigint FROM pg_backend_memory_contexts';
+CREATE FUNCTION memory_used() RETURNS bigint LANGUAGE sql
+	AS 'SELECT sum(used_bytes)::bigint FROM pg_backend_memory_contexts';
 BEGIN;
 DECLARE by_turns CURSOR FOR SELECT f @> i FROM generate_series(1, 10000) AS i, dozen;
 DECLARE one_by_one CURSOR FOR SELECT f @> i FROM dozen, generate_series(1, 10000) AS i;
@@ -105,7 +111,8 @@ DROP FUNCTION memory_used();
 -- compressed out of line, if somebody wants that
 ALTER TABLE dozen ALTER f SET STORAGE EXTENDED;
 CREATE TABLE compressed (LIKE dozen INCLUDING STORAGE);
-INSERT INTO compressed SELECT s, bloom_agg(x, 10000000) FROM generate_series(1, 2) s, generate_series(1, 200000) x GROUP BY s;
+INSERT INTO compressed SELECT s, bloom_agg(x, 10000000) FROM generate_series(1, 2) s, generate_series(1, 200000) x
+	GROUP BY s;
 SELECT count(*) AS missing FROM compressed, generate_series(1, 1000) x WHERE NOT f @> x;
 
 DROP TABLE stored, dozen, compressed;
