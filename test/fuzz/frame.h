@@ -48,27 +48,18 @@ typedef struct draft
 	uint8_t		bytes[FRAME_ROOM];
 } draft;
 
-static inline void
-put(uint8_t *bytes, int offset, int size, uint64_t value)
-{
-	for (int i = 0; i < size; i++)
-		bytes[offset + i] = (uint8_t) (value >> 8 * i);
-}
-
 static void
 mend_header(draft *of, bool state)
 {
 	uint8_t    *bytes = of->bytes;
-	float		rate;
-	uint32_t	word = (uint32_t) get(bytes, 8, 4);
+	float		rate = get_rate(bytes);
 
-	memcpy(&rate, &word, sizeof(rate));
 	bytes[0] = 1;
 	bytes[1] &= 1;
 	bytes[2] &= state ? 3 : 1;
 	if (bytes[3] < 1 || bytes[3] > 32)
 		bytes[3] = 1 + bytes[3] % 32;
-	if (!known(get(bytes, 4, 4)) && get(bytes, 4, 4) != 0)
+	if (!known(get(bytes, 4, 4)))
 		put(bytes, 4, 4, classes[bytes[4] % NCLASSES]);
 	if (!(rate > 0 && rate < 1))
 		put(bytes, 8, 4, 0x3C23D70A);

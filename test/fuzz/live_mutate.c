@@ -8,24 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER		28
-#define MAX_BITS	(UINT64_C(1) << 31)
-
-enum
-{
-	VERSION = 0, LAYOUT = 1, FLAGS = 2, K = 3, CLASS = 4, RATE = 8, SEED = 12, BITS = 20
-};
-
-enum
-{
-	SPARSE = 1
-};
-
-static const uint32_t classes[] = {
-	20, 25, 701, 1700, 17, 2950, 16, 1082, 1083, 1266, 1114, 1184, 1186, 869, 829, 774
-};
-
-#define NCLASSES	(sizeof(classes) / sizeof(classes[0]))
+#include "acceptable.h"
 
 /* ---- bytes and random numbers ---- */
 
@@ -88,33 +71,6 @@ one_in(Random *random, uint64_t n)
 	return below(random, n) == 0;
 }
 
-static uint64_t
-get(const uint8_t *bytes, int at, int width)
-{
-	uint64_t	value = 0;
-
-	for (int i = width - 1; i >= 0; i--)
-		value = value << 8 | bytes[at + i];
-	return value;
-}
-
-static void
-put(uint8_t *bytes, int at, int width, uint64_t value)
-{
-	for (int i = 0; i < width; i++, value >>= 8)
-		bytes[at + i] = (uint8_t) value;
-}
-
-static float
-get_rate(const uint8_t *bytes)
-{
-	uint32_t	bits = (uint32_t) get(bytes, RATE, 4);
-	float		rate;
-
-	memcpy(&rate, &bits, sizeof(rate));
-	return rate;
-}
-
 static void
 put_rate(uint8_t *bytes, float rate)
 {
@@ -126,53 +82,10 @@ put_rate(uint8_t *bytes, float rate)
 
 /* ---- what a filter is ---- */
 
-static bool
-known_class(uint64_t class)
-{
-	for (size_t i = 0; i < NCLASSES; i++)
-	{
-		if (classes[i] == class)
-			return true;
-	}
-	return class == 0;
-}
-
-static bool
-in_order(const uint8_t *hashes, size_t count)
-{
-	for (size_t i = 1; i < count; i++)
-	{
-		if (get(hashes + 8 * (i - 1), 0, 8) >= get(hashes + 8 * i, 0, 8))
-			return false;
-	}
-	return true;
-}
-
 bool
 is_filter(const uint8_t *bytes, size_t size)
 {
-	uint64_t	class,
-				m,
-				payload;
-	float		rate;
-
-	if (size < HEADER || bytes[VERSION] != 1 || bytes[LAYOUT] > 1 || bytes[FLAGS] > SPARSE)
-		return false;
-	class = get(bytes, CLASS, 4);
-	rate = get_rate(bytes);
-	m = get(bytes, BITS, 8);
-	payload = size - HEADER;
-	if (bytes[K] < 1 || bytes[K] > 32 || !known_class(class) || !(rate > 0 && rate < 1))
-		return false;
-	if (m > MAX_BITS || m % (bytes[LAYOUT] == 0 ? 512 : 64) != 0)
-		return false;
-	if (bytes[FLAGS] == 0)
-		return m > 0 && class != 0 && payload == m / 8;
-	if (m == 0)
-		return bytes[LAYOUT] == 0 && class == 0 && payload == 0;
-	if (payload % 8 != 0 || !(payload < m / 8) || (class == 0 && payload != 0))
-		return false;
-	return in_order(bytes + HEADER, payload / 8);
+	return acceptable(bytes, size, false);
 }
 
 uint32_t
@@ -385,7 +298,7 @@ repair(Bytes *bytes, Random *random)
 	header[FLAGS] &= 1;
 	if (header[K] < 1 || header[K] > 32)
 		header[K] = (uint8_t) (1 + header[K] % 32);
-	if (!known_class(get(header, CLASS, 4)))
+	if (!known(get(header, CLASS, 4)))
 		put(header, CLASS, 4, classes[below(random, NCLASSES)]);
 	if (!(get_rate(header) > 0 && get_rate(header) < 1))
 		put_rate(header, draw_rate(random));

@@ -2,8 +2,8 @@
  * live_mutate.h
  *		Bytes that are, nearly are, or are not a filter.
  *
- * Written from doc/format.md alone, sharing no code with the extension, so that
- * its idea of what is valid is a second opinion.
+ * Made from doc/format.md alone, sharing no code with the extension, so that its
+ * idea of what is valid, ../unit/acceptable.h, is a second opinion.
  */
 #ifndef LIVE_MUTATE_H
 #define LIVE_MUTATE_H

@@ -1,7 +1,7 @@
 /*
  * acceptable.h
  *		"What a reader must refuse" of doc/format.md once more, for comparison
- *		with the decoder.
+ *		with the decoder. It shares nothing with the code that it judges.
  */
 #ifndef ACCEPTABLE_H
 #define ACCEPTABLE_H
@@ -10,13 +10,25 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "format.h"
+#define HEADER		28
+#define MAX_BITS	(UINT64_C(1) << 31)
 
-static const uint32_t classes[] = {
-	16, 17, 20, 25, 701, 774, 829, 869, 1082, 1083, 1114, 1184, 1186, 1266, 1700, 2950
+/* Where in the header what is. */
+enum
+{
+	VERSION = 0, LAYOUT = 1, FLAGS = 2, K = 3, CLASS = 4, RATE = 8, SEED = 12, BITS = 20
 };
 
-#define NCLASSES (sizeof(classes) / sizeof(classes[0]))
+enum
+{
+	SPARSE = 1, SIZING = 2
+};
+
+static const uint32_t classes[] = {
+	20, 25, 701, 1700, 17, 2950, 16, 1082, 1083, 1266, 1114, 1184, 1186, 869, 829, 774
+};
+
+#define NCLASSES	(sizeof(classes) / sizeof(classes[0]))
 
 static inline uint64_t
 get(const uint8_t *bytes, int offset, int size)
@@ -28,6 +40,24 @@ get(const uint8_t *bytes, int offset, int size)
 	return value;
 }
 
+static inline void
+put(uint8_t *bytes, int offset, int size, uint64_t value)
+{
+	for (int i = 0; i < size; i++)
+		bytes[offset + i] = (uint8_t) (value >> 8 * i);
+}
+
+static inline float
+get_rate(const uint8_t *bytes)
+{
+	uint32_t	word = (uint32_t) get(bytes, RATE, 4);
+	float		rate;
+
+	memcpy(&rate, &word, sizeof(rate));
+	return rate;
+}
+
+/* The class of no element is, too. */
 static inline bool
 known(uint64_t element_class)
 {
@@ -36,13 +66,13 @@ known(uint64_t element_class)
 		if (classes[i] == element_class)
 			return true;
 	}
-	return false;
+	return element_class == 0;
 }
 
 static inline bool
 ascending(const uint8_t *bytes, uint64_t size)
 {
-	for (uint64_t at = BF_HEADER_SIZE + 8; at < size; at += 8)
+	for (uint64_t at = HEADER + 8; at < size; at += 8)
 	{
 		if (get(bytes + at, 0, 8) <= get(bytes + at - 8, 0, 8))
 			return false;
@@ -54,39 +84,35 @@ ascending(const uint8_t *bytes, uint64_t size)
 static inline bool
 payload_allowed(const uint8_t *bytes, uint64_t size)
 {
-	bool		sparse = bytes[2] & 1;
-	bool		sizing = bytes[2] & 2;
-	uint64_t	m = get(bytes, 20, 8);
-	uint64_t	payload = size - BF_HEADER_SIZE;
+	bool		sparse = bytes[FLAGS] & SPARSE;
+	bool		sizing = bytes[FLAGS] & SIZING;
+	uint64_t	class = get(bytes, CLASS, 4);
+	uint64_t	m = get(bytes, BITS, 8);
+	uint64_t	payload = size - HEADER;
 
-	if (get(bytes, 4, 4) == 0 && (!sparse || payload > 0))
+	if (class == 0 && (!sparse || payload > 0))
 		return false;
 	if (!sparse)
-		return m > 0 && payload == m / 8 && (!sizing || (m == BF_MAX_BITS && bytes[1] == 0));
+		return m > 0 && payload == m / 8 && (!sizing || (m == MAX_BITS && bytes[LAYOUT] == 0));
 	if (payload % 8 != 0 || !ascending(bytes, size))
 		return false;
 	if (sizing)
-		return m == 0 && bytes[1] == 0 && payload / 8 <= UINT64_C(1) << 24;
-	return m == 0 ? payload == 0 && get(bytes, 4, 4) == 0 && bytes[1] == 0 : payload < m / 8;
+		return m == 0 && bytes[LAYOUT] == 0 && payload / 8 <= UINT64_C(1) << 24;
+	return m == 0 ? payload == 0 && class == 0 && bytes[LAYOUT] == 0 : payload < m / 8;
 }
 
-/* May a reader take these bytes? */
+/* May a reader take these bytes, as a value or as the state of an aggregate? */
 static inline bool
-acceptable(const uint8_t *bytes, uint64_t size, bf_source source)
+acceptable(const uint8_t *bytes, uint64_t size, bool state)
 {
-	uint32_t	word;
-	float		rate;
-
-	if (size < BF_HEADER_SIZE || bytes[0] != 1 || bytes[1] > 1 || bytes[2] > 3)
+	if (size < HEADER || bytes[VERSION] != 1 || bytes[LAYOUT] > 1 || bytes[FLAGS] > (SPARSE | SIZING))
 		return false;
-	if (bytes[2] & 2 && source == BF_VALUE)
+	if (bytes[FLAGS] & SIZING && !state)
 		return false;
-	word = (uint32_t) get(bytes, 8, 4);
-	memcpy(&rate, &word, sizeof(rate));
-	return bytes[3] >= 1 && bytes[3] <= 32 && rate > 0 && rate < 1 &&
-		(get(bytes, 4, 4) == 0 || known(get(bytes, 4, 4))) &&
-		get(bytes, 20, 8) <= BF_MAX_BITS &&
-		get(bytes, 20, 8) % (bytes[1] == 0 ? 512 : 64) == 0 &&
+	return bytes[K] >= 1 && bytes[K] <= 32 && get_rate(bytes) > 0 && get_rate(bytes) < 1 &&
+		known(get(bytes, CLASS, 4)) &&
+		get(bytes, BITS, 8) <= MAX_BITS &&
+		get(bytes, BITS, 8) % (bytes[LAYOUT] == 0 ? 512 : 64) == 0 &&
 		payload_allowed(bytes, size);
 }
 

@@ -16,14 +16,6 @@ static const uint8_t dense_header[BF_HEADER_SIZE] = {
 	0xEF, 0xCD, 0xAB, 0x89, 0x67, 0x45, 0x23, 0x01, 0, 4, 0, 0, 0, 0, 0, 0
 };
 
-/* A number of the header, wherever it stands. */
-static void
-put(uint8_t *bytes, int offset, int size, uint64_t value)
-{
-	for (int i = 0; i < size; i++)
-		bytes[offset + i] = (uint8_t) (value >> 8 * i);
-}
-
 /*
  * The whole verdict on bytes that stand in a block with nothing behind them
  * and, unless there are none, nothing before them.
@@ -141,7 +133,7 @@ test_round_trip(void)
 		bf_filter	decoded;
 		bf_status	status = verdict(bytes, size, BF_VALUE, &decoded);
 
-		each(acceptable(bytes, size, BF_VALUE), "encoding %d is not as specified", i);
+		each(acceptable(bytes, size, false), "encoding %d is not as specified", i);
 		each(status.error == BF_OK && same_params(&filter.params, &decoded.params) &&
 			 filter.sparse == decoded.sparse && filter.nhashes == decoded.nhashes &&
 			 !decoded.sizing, "filter %d, error %d", i, (int) status.error);
@@ -189,7 +181,7 @@ test_mutations(void)
 		if (size > 0 && i % 3 == 0)
 			mutate(bytes, &size, &state);
 		good = verdict(bytes, size, source, &filter).error == BF_OK;
-		if (!each(good == acceptable(bytes, size, source), "mutation %d", i) || !good)
+		if (!each(good == acceptable(bytes, size, source == BF_STATE), "mutation %d", i) || !good)
 			continue;
 		accepted[source == BF_STATE]++;
 		bf_encode_header(&filter, header);
