@@ -127,7 +127,7 @@ set_opened(OpenedFilter *opened, const bf_filter *filter)
 {
 	opened->filter = *filter;
 	opened->shape = bf_shape_of(&filter->params);
-	opened->bits = filter->sparse ? NULL : filter->payload;
+	move_opened(opened, filter->payload);
 }
 
 /*
@@ -138,18 +138,18 @@ set_opened(OpenedFilter *opened, const bf_filter *filter)
 static void
 keep_copy(StoredFilters *stored, StoredFilter *entry, Datum value)
 {
-	bf_filter	fetched;
+	bf_filter	filter;
 	Size		size;
 	char	   *room;
 	uint8	   *payload;
 
-	open_filter(value, &fetched);
-	size = bf_payload_size(&fetched);
+	open_filter(value, &filter);
+	size = bf_payload_size(&filter);
 	room = allocate_large(stored->context, size + BF_BLOCK_BYTES);
 	payload = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, room);
-	copy_bytes(payload, fetched.payload, size);
-	set_opened(&entry->opened, &fetched);
-	move_opened(&entry->opened, payload);
+	copy_bytes(payload, filter.payload, size);
+	filter.payload = payload;
+	set_opened(&entry->opened, &filter);
 	entry->room = room;
 	entry->size = size;
 	stored->kept += size;
@@ -251,6 +251,16 @@ open_other_filter(FilterCache *cache, Datum value)
 	return cache->last;
 }
 
+/* Is a hash in a stored filter, which is fetched as a whole? */
+static bool
+probe_whole(Datum value, uint64 hash)
+{
+	bf_filter	filter;
+
+	open_filter(value, &filter);
+	return bf_contains(&filter, hash);
+}
+
 /*
  * Hashes are spread evenly, so a hash stands close to where its value puts it
  * in a sparse filter.  Where it should be but is not is decided by neighbours
@@ -262,15 +272,13 @@ probe_stored_hashes(Datum value, const bf_filter *filter, uint64 hash)
 	uint64		from;
 	uint64		to;
 	const uint8 *hashes;
-	bf_filter	whole;
 
 	bf_expected_range(filter->nhashes, hash, &from, &to);
 	hashes = read_slice(value, BF_HEADER_SIZE + 8 * from, 8 * (to - from));
 	if ((from == 0 || bf_hash_at(hashes, 0) <= hash) &&
 		(to == filter->nhashes || bf_hash_at(hashes, to - from - 1) >= hash))
 		return bf_sparse_contains(hashes, to - from, hash);
-	open_filter(value, &whole);
-	return bf_contains(&whole, hash);
+	return probe_whole(value, hash);
 }
 
 /* Is a hash in a stored filter of which only the header has been read? */
@@ -278,7 +286,6 @@ static bool
 probe_stored(Datum value, const OpenedFilter *opened, uint64 hash)
 {
 	const bf_filter *filter = &opened->filter;
-	bf_filter	whole;
 
 	if (filter->sparse)
 		return filter->nhashes > 0 && probe_stored_hashes(value, filter, hash);
@@ -286,8 +293,7 @@ probe_stored(Datum value, const OpenedFilter *opened, uint64 hash)
 		return bf_block_contains(read_slice(value,
 											BF_HEADER_SIZE + bf_block_offset(&opened->shape, hash),
 											BF_BLOCK_BYTES), &opened->shape, hash);
-	open_filter(value, &whole);
-	return bf_contains(&whole, hash);
+	return probe_whole(value, hash);
 }
 
 bool
