@@ -26,10 +26,6 @@ die() {
     exit 1
 }
 
-as_root() {
-    if ((EUID == 0)); then "$@"; else sudo "$@"; fi
-}
-
 # Prints the path of the pg_config to use, or nothing if there is none.
 find_pg_config() {
     if [[ ${PG_CONFIG:-} ]]; then
@@ -52,11 +48,13 @@ major_of() {
     "$1" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'
 }
 
-# Goes over to a copy of that PostgreSQL below the directory $1. It finds its
-# files from where its programs are, if they lie as in Debian's packages.
+# As use_pg_config, but makes a copy of that PostgreSQL below the directory $1 and
+# goes over to it, so that what is installed there is nobody else's. A PostgreSQL
+# finds its files from where its programs are.
 copy_postgres() {
     local option path
-    for option in --bindir --pkglibdir --sharedir --includedir-server; do
+    use_pg_config
+    for option in --bindir --pkglibdir --sharedir --includedir; do
         path=$("$PG_CONFIG" "$option")
         mkdir -p "$1$path"
         cp -a "$path/." "$1$path"
@@ -140,7 +138,7 @@ in_build() {
 }
 
 install_extension() {
-    as_root make -s -C "$work/build" -f "$work/src/Makefile" PG_CONFIG="$PG_CONFIG" install \
+    make -s -C "$work/build" -f "$work/src/Makefile" PG_CONFIG="$PG_CONFIG" install \
         >"$work/install.log" 2>&1 || { cat "$work/install.log"; return 1; }
 }
 
