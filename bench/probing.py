@@ -2,7 +2,7 @@
 """Probing filters, against the least that a row costs and what else tells members.
 
 Connects as psql does, to a database with bloomtype in it, on a server where
-bench/hash_only is installed.  ROWS sets the number of rows, 10 million by
+bench/baseline is installed.  ROWS sets the number of rows, 10 million by
 default.  All plans are serial.
 """
 import re
@@ -51,7 +51,7 @@ def make_tables(session):
         session.ask("VACUUM ANALYZE " + table)
     for function, arguments in ("bench_hash_only", "bloomfilter, anyelement"), ("bench_detoast", "bloomfilter"):
         session.ask("CREATE OR REPLACE FUNCTION %s(%s) RETURNS boolean IMMUTABLE STRICT LANGUAGE c "
-                    "AS 'bench_hash_only', '%s'" % (function, arguments, function))
+                    "AS 'bench_baseline', '%s'" % (function, arguments, function))
     # known when planned, without which PostgreSQL does not hash "= ANY"
     session.ask("CREATE OR REPLACE FUNCTION bench_array() RETURNS bigint[] IMMUTABLE LANGUAGE sql "
                 "AS 'SELECT array_agg(k) FROM bench_keys'")

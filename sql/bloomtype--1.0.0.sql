@@ -200,7 +200,7 @@ COMMENT ON OPERATOR CLASS bloomfilter_ops USING hash IS 'equality of filters, fo
 COMMENT ON OPERATOR FAMILY bloomfilter_ops USING hash IS 'equality of filters, for DISTINCT and GROUP BY';
 
 --
--- Estimates and insight
+-- Estimates
 --
 
 CREATE FUNCTION bloom_cardinality(bloomfilter) RETURNS float8

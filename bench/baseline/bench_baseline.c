@@ -1,5 +1,5 @@
 /*
- * bench_hash_only.c
+ * bench_baseline.c
  *		What a probe costs without its filter, and a filter without its probe.
  */
 #include "postgres.h"

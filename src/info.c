@@ -1,5 +1,5 @@
 /*
- * insight.c
+ * info.c
  *		Cardinalities, rates and what else a filter tells about itself.
  */
 #include "pg_compat.h"

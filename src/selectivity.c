@@ -1,5 +1,5 @@
 /*
- * estimator.c
+ * selectivity.c
  *		Selectivity of the membership operators.
  *
  * The server's own estimators call an operator's function without an
