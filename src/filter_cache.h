@@ -4,8 +4,8 @@
  *
  * A filter that is stored out of line costs a read of all its TOAST chunks to
  * open: a millisecond and a half at 12 MB, for a probe that looks at one cache
- * line.  A call site therefore keeps the filters that it meets again, and
- * reads of one that it meets for the first time only what the probe needs.
+ * line.  A call site therefore keeps the filters that it meets again and again,
+ * and before it does reads of one only what the probe needs.
  *
  * A stored value is recognised by its TOAST pointer.  That is safe: a value is
  * never changed in place, and the number of a deleted one is not given out

@@ -1,7 +1,7 @@
 -- Filters in tables: inline, out of line and compressed, they answer as the same
 -- filter does that was never stored, whatever is kept between calls.
 BEGIN;
-SELECT plan(36);
+SELECT plan(41);
 
 SET LOCAL jit = off;
 SET LOCAL max_parallel_workers_per_gather = 0;
@@ -157,6 +157,24 @@ FROM (VALUES ('SELECT count(*) FROM number WHERE (SELECT f FROM external WHERE i
              ('SELECT count(*) FROM number, main WHERE id IN (3, 5, 6) AND f @> i')) v (query),
                  pg_temp.plan_of(query) plan WHERE plan ~ 'Gather';
 SELECT cmp_ok(n, '>=', 20000::bigint, 'which find what is there') FROM serial WHERE what = 'stored';
+
+-- What is probed two or three times only is not fetched whole.
+CREATE FUNCTION pg_temp.pages(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, TIMING off, FORMAT json) ' || query INTO STRICT plan;
+    RETURN (plan->0->'Plan'->>'Shared Hit Blocks')::bigint + (plan->0->'Plan'->>'Shared Read Blocks')::bigint;
+END
+$$;
+SET LOCAL max_parallel_workers_per_gather = 0;
+CREATE TABLE large AS
+SELECT id, bloom_agg(i, 1000000) AS f FROM generate_series(1, 4) id, generate_series(1, 160000) i GROUP BY id;
+SELECT cmp_ok(pages, '<', pg_table_size('large') / 8192 / 4, format('%s keys in large filters: few pages', n))
+FROM generate_series(1, 4) n,
+    pg_temp.pages(format('SELECT count(*) FROM large WHERE f @> ANY (array_fill(-1, ARRAY[%s]))', n)) pages;
+SELECT cmp_ok(pg_temp.pages('SELECT count(*) FROM large WHERE f @> ANY (array_fill(-1, ARRAY[10000]))'), '<',
+    8 * pg_table_size('large') / 8192, 'ten thousand keys: each filter is fetched whole, once and soon');
 
 -- A domain over the type.
 CREATE DOMAIN ids AS bloomfilter CHECK (VALUE IS NULL OR (bloom_info(VALUE)).layout = 'blocked');
