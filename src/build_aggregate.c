@@ -8,6 +8,7 @@
 
 #include "accumulator.h"
 #include "aggregate.h"
+#include "base_filter.h"
 #include "element.h"
 #include "errors.h"
 #include "fmgr.h"
@@ -26,8 +27,15 @@ static const StateKind build_state = {0x626C6D31, "bloomfilter_agg_"};
 typedef struct BuildState
 {
 	uint32		magic;
-	int64		expected_items; /* as asked for, 0 if it sizes itself */
-	double		rate;
+	union						/* what must not change from row to row; no matter once combined */
+	{
+		struct
+		{
+			int64		expected_items; /* as asked for, 0 if it sizes itself */
+			double		rate;
+		};
+		BaseFilter *base;		/* of bloom_agg(element, filter) */
+	};
 	Accumulator accumulator;
 } BuildState;
 
@@ -207,7 +215,16 @@ begin_build_onto(FunctionCallInfo fcinfo, Datum value)
 	return state;
 }
 
-/* bloom_agg(element, filter): the filter of a group's first row counts. */
+static pg_noinline void
+report_changed_base(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("filter to add to must not change within an aggregate"),
+			 errdetail("The filter in this row differs from the one in the first row of its group.")));
+}
+
+/* bloom_agg(element, filter): the same filter in all rows of a group. */
 Datum
 bloomfilter_agg_onto(PG_FUNCTION_ARGS)
 {
@@ -215,13 +232,23 @@ bloomfilter_agg_onto(PG_FUNCTION_ARGS)
 	BuildState *state = require_state(fcinfo, 0, &build_state);
 
 	if (state == NULL)
+	{
 		state = PG_ARGISNULL(2) ? begin_default_build(fcinfo)
 			: begin_build_onto(fcinfo, PG_GETARG_DATUM(2));
+		state->base = remember_base(PG_GETARG_DATUM(2), PG_ARGISNULL(2), state->accumulator.context);
+	}
+	else if (!is_base(state->base, PG_GETARG_DATUM(2), PG_ARGISNULL(2)))
+		report_changed_base();
 	add_argument(fcinfo, state, &site->element);
 	PG_RETURN_POINTER(state);
 }
 
-/* Partial states of one aggregate have equal parameters, but for the class. */
+/*
+ * Partial states of one aggregate have equal parameters, but for the class.
+ * What the result does not depend on goes unnoticed, such as two numbers of
+ * expected elements for which a filter has one size; and so does what it does,
+ * if each process met another one of two filters to add to.
+ */
 static void
 require_same_build(const BuildState *left, const BuildState *right)
 {
@@ -258,8 +285,6 @@ bloomfilter_agg_combine(PG_FUNCTION_ARGS)
 		if (other->accumulator.sizing)
 			params.m = 0;
 		state = begin_build(fcinfo, &params);
-		state->expected_items = other->expected_items;
-		state->rate = other->rate;
 	}
 	else
 		require_same_build(state, other);

@@ -56,6 +56,29 @@ CREATE TEMP TABLE before AS SELECT f::text AS t FROM stored;
 SELECT bloom_agg(x, f) = (SELECT bloom_agg(y, 1000) FROM generate_series(1, 1000) y) AS grown
 FROM stored, generate_series(501, 1000) x;
 SELECT f::text = t AS unchanged FROM stored, before;
+-- which is the same in all rows of a group, wherever it is stored
+CREATE TEMP TABLE bases AS
+	SELECT x, bloom_add(bloom_create(n), CASE WHEN x < 90 THEN -1 ELSE -2 END) AS few, many.f AS many, others.f AS others
+	FROM generate_series(1, 100) x, (VALUES (1000)) AS v (n),
+		(SELECT bloom_agg(y, 20000) AS f FROM generate_series(1, 20000) y) AS many,
+		(SELECT bloom_agg(-y, 20000) AS f FROM generate_series(1, 20000) y) AS others;
+SELECT bloom_agg(x, few) = (SELECT bloom_agg(x, 1000) FROM generate_series(-1, 89) x WHERE x <> 0) AS small,
+	bloom_agg(x, many) = (SELECT bloom_agg(y, 20000) FROM generate_series(1, 20000) y) AS stored_often,
+	bloom_agg(x, CASE WHEN x % 3 = 0 THEN many::bytea::bloomfilter ELSE many END) = max(many::text)::bloomfilter
+		AS in_memory_and_not,
+	bloom_agg(x, CASE WHEN x % 3 = 0 THEN (many::bytea || '')::bloomfilter ELSE many::bytea::bloomfilter END)
+		= max(many::text)::bloomfilter AS computed
+FROM bases WHERE x < 90;
+SELECT x >= 90 AS late, bloom_agg(-3, few) = bloom_union_agg(bloom_add(few, -3)) AS in_groups FROM bases GROUP BY 1;
+SELECT bloom_agg(x, few) FROM bases;
+SELECT bloom_agg(x, CASE WHEN x < 50 THEN many ELSE bloom_add(many, -1) END) FROM bases;
+SELECT bloom_agg(x, CASE WHEN x < 50 THEN many ELSE few END) FROM bases;
+SELECT bloom_agg(x, CASE WHEN x < 50 THEN many ELSE others END) FROM bases;
+SELECT bloom_agg(x, (CASE WHEN x < 50 THEN many ELSE others END)::bytea::bloomfilter) FROM bases;
+SELECT bloom_agg(x, CASE WHEN x < 50 THEN few END) FROM bases;
+SELECT bloom_agg(x, CASE WHEN x > 50 THEN few END) FROM bases;
+SELECT bloom_agg(x, CASE WHEN x > 50 THEN many END) FROM bases;
+DROP TABLE bases;
 
 -- windows: every frame gets its own filter
 SELECT count(*) AS wrong

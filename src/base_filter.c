@@ -1,0 +1,59 @@
+/*
+ * base_filter.c
+ *		The filter that bloom_agg(element, filter) adds to, row after row.
+ */
+#include "base_filter.h"
+
+#include "access/detoast.h"
+#include "fmgr.h"
+#include "value.h"
+
+/* A value that is a pointer into memory says nothing when that is used again. */
+static Datum
+out_of_indirection(Datum value)
+{
+	struct varlena *bytes = (struct varlena *) DatumGetPointer(value);
+
+	return VARATT_IS_EXTERNAL(bytes) && !VARATT_IS_EXTERNAL_ONDISK(bytes)
+		? PointerGetDatum(detoast_external_attr(bytes)) : value;
+}
+
+BaseFilter *
+remember_base(Datum value, bool isnull, MemoryContext context)
+{
+	Datum		direct = isnull ? value : out_of_indirection(value);
+	Size		size = isnull ? 0 : VARSIZE_ANY(DatumGetPointer(direct));
+	Size		kept = Min(size, COMPARED_BYTES);
+	BaseFilter *base = MemoryContextAlloc(context, offsetof(BaseFilter, bytes) + kept);
+
+	base->given = !isnull;
+	base->size = size;
+	base->kept = kept;
+	base->place = DatumGetPointer(direct);
+	if (!isnull)
+		memcpy(base->bytes, DatumGetPointer(direct), kept);
+	return base;
+}
+
+bool
+is_base_elsewhere(const BaseFilter *base, Datum value)
+{
+	Datum		kept = PointerGetDatum(base->bytes);
+	struct varlena *first;
+	struct varlena *other;
+	Size		size;
+	bool		same;
+
+	if (base->kept < base->size && VARATT_IS_COMPRESSED(base->bytes))
+		return false;
+	first = base->kept < base->size ? (struct varlena *) base->bytes : PG_DETOAST_DATUM_PACKED(kept);
+	other = PG_DETOAST_DATUM_PACKED(value);
+	size = VARSIZE_ANY_EXHDR(first);
+	same = VARSIZE_ANY_EXHDR(other) == size;
+	if (base->kept < base->size)
+		size -= base->size - base->kept;
+	same = same && memcmp(VARDATA_ANY(first), VARDATA_ANY(other), size) == 0;
+	close_value(kept, first);
+	close_value(value, other);
+	return same;
+}
