@@ -176,6 +176,8 @@ distinct_elements(PlannerInfo *root, Node *element, double rows)
 	VariableStatData variable;
 	bool		is_default;
 
+	if (IsA(element, Const))
+		return 1;
 	examine_variable(root, element, 0, &variable);
 	get_variable_numdistinct(&variable, &is_default);
 	ReleaseVariableStats(variable);

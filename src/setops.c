@@ -215,8 +215,6 @@ may_contain_all(const bf_filter *super, const bf_filter *sub)
 	require_match(&super->params, &sub->params);
 	if (sub->sparse)
 		return contains_hashes(super, sub);
-	if (super->params.m == 0)
-		return false;
 	return contains_bits(super, sub);
 }
 

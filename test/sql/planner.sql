@@ -56,6 +56,8 @@ SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM unifor
 	off_by('WITH c AS MATERIALIZED (SELECT x FROM uniform WHERE x <= 2000)
 		SELECT * FROM uniform WHERE (SELECT bloom_agg(x) FROM c) @> x') <= 2 AS cte,
 	off_by('SELECT * FROM uniform WHERE name <@ (SELECT bloom_agg(name) FROM uniform WHERE x > 100)') <= 2 AS most;
+-- one element however many rows, and 1 % of the others
+SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(7) FROM uniform)') BETWEEN 200 AND 202 AS constant;
 -- joined on the same column it counts half, by orders of magnitude: 2,000 of 20,000 and 1 % of the others
 CREATE FUNCTION scanned(query text, alias text) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE

@@ -21,6 +21,15 @@ FROM v;
 SELECT (a | b) >>= a AS holds, a >>= a AS itself, a >>= few AS sparse, few <<= a AS commuted, a >>= (a | b) AS not_all,
 	few >>= a AS too_few, a >>= nothing AS empty, nothing >>= a AS from_empty, few >>= (few & others) AS part
 FROM v;
+-- a dense filter may have no bit set: then all that it has are in any other
+SELECT p.layout, count(*) > 0 AS some, bool_and(nothing >>= none) AS "unsized", bool_and(bloom_create(1, 0.3, p.layout) >>= none)
+	AS "sized", bool_and(none >>= nothing) AS back, bool_or(nothing >>= f) AS with_bits
+FROM (SELECT layout, f, f & g AS none, v.nothing
+	FROM v, (VALUES ('classic'), ('blocked')) AS l (layout), generate_series(1, 20) AS s,
+		LATERAL (SELECT bloom_agg(s * 100 + x, bloom_create(1, 0.3, layout)) AS f, bloom_agg(-s * 100 - x,
+			bloom_create(1, 0.3, layout)) AS g FROM generate_series(1, CASE layout WHEN 'blocked' THEN 8 ELSE 1 END) AS x)
+			AS pairs) AS p, bloom_info(none) AS i
+WHERE i.representation = 'dense' AND i.bits_set = 0 GROUP BY p.layout ORDER BY p.layout;
 SELECT a = a AS eq, a = b AS other, a <> b AS ne, a <> a AS same, a = bloom_create(1000) AS empty FROM v;
 SELECT (NULL::bloomfilter | a) IS NULL AS "null" FROM v;
 
