@@ -25,7 +25,7 @@
 
 /*
  * A slice takes as long to read as so many bytes of a value that is fetched as
- * a whole: some 5 microseconds, at 0.7 microseconds a kilobyte.
+ * a whole, if not more are in it: some 5 microseconds, at 0.7 a kilobyte.
  */
 #define SLICE_WORTH		(8 * 1024)
 
@@ -34,7 +34,7 @@ typedef struct StoredFilter
 {
 	struct varatt_external pointer; /* of the value */
 	uint64		last_used;		/* 0 if there is none here */
-	uint64		spent;			/* bytes fetched for probes of it, or worth as much */
+	uint64		spent;			/* bytes fetched to probe it, or worth as much */
 	char	   *room;			/* the copy's memory, NULL if not kept */
 	Size		size;			/* of the copy */
 	OpenedFilter opened;		/* the copy */
@@ -131,6 +131,7 @@ set_opened(OpenedFilter *opened, const bf_filter *filter)
 {
 	opened->filter = *filter;
 	opened->shape = bf_shape_of(&filter->params);
+	opened->spent = NULL;
 	move_opened(opened, filter->payload);
 }
 
@@ -143,15 +144,13 @@ static void
 keep_copy(StoredFilters *stored, StoredFilter *entry, Datum value)
 {
 	bf_filter	filter;
-	Size		size;
-	char	   *room;
-	uint8	   *payload;
+	struct varlena *whole = open_filter(value, &filter);
+	Size		size = bf_payload_size(&filter);
+	char	   *room = allocate_large(stored->context, size + BF_BLOCK_BYTES);
+	uint8	   *payload = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, room);
 
-	open_filter(value, &filter);
-	size = bf_payload_size(&filter);
-	room = allocate_large(stored->context, size + BF_BLOCK_BYTES);
-	payload = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, room);
 	copy_bytes(payload, filter.payload, size);
+	close_value(value, whole);
 	filter.payload = payload;
 	set_opened(&entry->opened, &filter);
 	entry->room = room;
@@ -159,8 +158,8 @@ keep_copy(StoredFilters *stored, StoredFilter *entry, Datum value)
 	stored->kept += size;
 }
 
-/* The bytes [from, from + size) of a stored value. */
-static const uint8 *
+/* The bytes [from, from + size) of a stored value, to be freed. */
+static struct varlena *
 read_slice(Datum value, uint64 from, uint64 size)
 {
 	struct varlena *slice = detoast_attr_slice((struct varlena *) DatumGetPointer(value),
@@ -170,7 +169,7 @@ read_slice(Datum value, uint64 from, uint64 size)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("stored bloomfilter value ends before its time")));
-	return (const uint8 *) VARDATA_ANY(slice);
+	return slice;
 }
 
 /* The header of a stored value that is neither compressed nor small. */
@@ -182,20 +181,18 @@ read_header(Datum value, const struct varatt_external *pointer, bf_filter *filte
 	bool		known = recall_header(pointer, header);
 
 	if (!known)
-		memcpy(header, read_slice(value, 0, BF_HEADER_SIZE), BF_HEADER_SIZE);
+	{
+		struct varlena *slice = read_slice(value, 0, BF_HEADER_SIZE);
+
+		memcpy(header, VARDATA_ANY(slice), BF_HEADER_SIZE);
+		pfree(slice);
+	}
 	status = bf_decode_header(header, VARATT_EXTERNAL_GET_EXTSIZE(*pointer), BF_VALUE, filter);
 	if (status.error != BF_OK)
 		report_corrupt_value(status);
 	if (!known)
 		remember_header(pointer, header);
 	filter->payload = NULL;
-}
-
-/* Does a probe read one slice of the filter, and not all of it? */
-static bool
-is_sliced(const bf_filter *filter)
-{
-	return filter->payload == NULL && (filter->sparse || filter->params.layout == BF_BLOCKED);
 }
 
 /* As VARATT_EXTERNAL_IS_COMPRESSED(), which compares a signed number. */
@@ -207,8 +204,8 @@ is_compressed(const struct varatt_external *pointer)
 
 /*
  * A stored value: a copy of it where it is kept, else what a probe needs.  A
- * copy is made once the probes before it have cost as much, so that no sequence
- * of probes costs more than twice the least.
+ * copy is made once the probes before it have cost as much, so that probes of a
+ * filter, while it is remembered, cost at most about twice the least.
  */
 static const OpenedFilter *
 open_stored(FilterCache *cache, Datum value)
@@ -231,11 +228,14 @@ open_stored(FilterCache *cache, Datum value)
 		return &entry->opened;
 	}
 	if (is_compressed(&pointer) || VARATT_EXTERNAL_GET_EXTSIZE(pointer) <= SMALL_VALUE)
+	{
 		open_filter(value, &filter);
+		entry->spent = pointer.va_rawsize;
+	}
 	else
 		read_header(value, &pointer, &filter);
-	entry->spent += is_sliced(&filter) ? SLICE_WORTH : pointer.va_rawsize;
 	set_opened(&cache->opened, &filter);
+	cache->opened.spent = &entry->spent;
 	return &cache->opened;
 }
 
@@ -269,32 +269,56 @@ open_other_filter(FilterCache *cache, Datum value)
 
 /* Is a hash in a stored filter, which is fetched as a whole? */
 static bool
-probe_whole(Datum value, uint64 hash)
+probe_whole(Datum value, const OpenedFilter *opened, uint64 hash)
 {
 	bf_filter	filter;
+	struct varlena *whole = open_filter(value, &filter);
+	bool		found = bf_contains(&filter, hash);
 
-	open_filter(value, &filter);
-	return bf_contains(&filter, hash);
+	*opened->spent += VARSIZE_ANY(whole);
+	close_value(value, whole);
+	return found;
+}
+
+/* Is a hash in a stored blocked filter? */
+static bool
+probe_stored_block(Datum value, const OpenedFilter *opened, uint64 hash)
+{
+	struct varlena *block = read_slice(value, BF_HEADER_SIZE + bf_block_offset(&opened->shape, hash),
+									   BF_BLOCK_BYTES);
+	bool		found = bf_block_contains((const uint8 *) VARDATA_ANY(block), &opened->shape, hash);
+
+	*opened->spent += SLICE_WORTH;
+	pfree(block);
+	return found;
 }
 
 /*
- * Hashes are spread evenly, so a hash stands close to where its value puts it
- * in a sparse filter.  Where it should be but is not is decided by neighbours
- * on both sides; where chosen elements upset the spread, by the whole filter.
+ * Is a hash in a stored sparse filter that has some?  They are spread evenly, so
+ * a hash stands close to where its value puts it.  Where it should be but is
+ * not is decided by neighbours on both sides; where chosen elements upset the
+ * spread, by the whole filter.
  */
 static bool
-probe_stored_hashes(Datum value, const bf_filter *filter, uint64 hash)
+probe_stored_hashes(Datum value, const OpenedFilter *opened, uint64 hash)
 {
+	uint64		nhashes = opened->filter.nhashes;
 	uint64		from;
 	uint64		to;
+	struct varlena *slice;
 	const uint8 *hashes;
+	bool		decided;
+	bool		found;
 
-	bf_expected_range(filter->nhashes, hash, &from, &to);
-	hashes = read_slice(value, BF_HEADER_SIZE + 8 * from, 8 * (to - from));
-	if ((from == 0 || bf_hash_at(hashes, 0) <= hash) &&
-		(to == filter->nhashes || bf_hash_at(hashes, to - from - 1) >= hash))
-		return bf_sparse_contains(hashes, to - from, hash);
-	return probe_whole(value, hash);
+	bf_expected_range(nhashes, hash, &from, &to);
+	slice = read_slice(value, BF_HEADER_SIZE + 8 * from, 8 * (to - from));
+	hashes = (const uint8 *) VARDATA_ANY(slice);
+	decided = (from == 0 || bf_hash_at(hashes, 0) <= hash) &&
+		(to == nhashes || bf_hash_at(hashes, to - from - 1) >= hash);
+	found = decided && bf_sparse_contains(hashes, to - from, hash);
+	*opened->spent += Max(SLICE_WORTH, 8 * (to - from));
+	pfree(slice);
+	return decided ? found : probe_whole(value, opened, hash);
 }
 
 /* Is a hash in a stored filter of which only the header has been read? */
@@ -304,12 +328,10 @@ probe_stored(Datum value, const OpenedFilter *opened, uint64 hash)
 	const bf_filter *filter = &opened->filter;
 
 	if (filter->sparse)
-		return filter->nhashes > 0 && probe_stored_hashes(value, filter, hash);
+		return filter->nhashes > 0 && probe_stored_hashes(value, opened, hash);
 	if (filter->params.layout == BF_BLOCKED)
-		return bf_block_contains(read_slice(value,
-											BF_HEADER_SIZE + bf_block_offset(&opened->shape, hash),
-											BF_BLOCK_BYTES), &opened->shape, hash);
-	return probe_whole(value, hash);
+		return probe_stored_block(value, opened, hash);
+	return probe_whole(value, opened, hash);
 }
 
 bool

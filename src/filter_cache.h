@@ -27,6 +27,7 @@ typedef struct OpenedFilter
 	bf_filter	filter;			/* without a payload if only the header has been read */
 	bf_shape	shape;			/* of the filter */
 	const uint8 *bits;			/* of a dense filter in memory, else NULL */
+	uint64	   *spent;			/* where the cost of probing it is counted, if it is stored */
 } OpenedFilter;
 
 typedef struct FilterCache FilterCache;

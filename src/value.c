@@ -21,8 +21,8 @@
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-static struct varlena *
-open_both(Datum value, bf_filter *filter)
+struct varlena *
+open_filter(Datum value, bf_filter *filter)
 {
 	struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
 	bf_status	status = bf_decode((const uint8 *) VARDATA_ANY(bytes),
@@ -33,18 +33,12 @@ open_both(Datum value, bf_filter *filter)
 	return bytes;
 }
 
-void
-open_filter(Datum value, bf_filter *filter)
-{
-	open_both(value, filter);
-}
-
 struct varlena *
 open_value(Datum value)
 {
 	bf_filter	filter;
 
-	return open_both(value, &filter);
+	return open_filter(value, &filter);
 }
 
 void

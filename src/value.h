@@ -21,15 +21,14 @@ typedef struct varlena Bloomfilter;
 
 /*
  * Detoasts and decodes an argument.  The filter points into the detoasted
- * value, which lives in the current memory context.
+ * value, which is returned and lives in the current memory context.
  */
-extern void open_filter(Datum value, bf_filter *filter);
+extern struct varlena *open_filter(Datum value, bf_filter *filter);
 
-/*
- * The detoasted value itself, once it has passed the same checks; and its
- * release, where the memory context lives on.
- */
+/* The detoasted value alone, once it has passed the same checks. */
 extern struct varlena *open_value(Datum value);
+
+/* Releases what these two have returned, where the memory context lives on. */
 extern void close_value(Datum value, struct varlena *opened);
 
 /*
