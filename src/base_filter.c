@@ -5,8 +5,23 @@
 #include "base_filter.h"
 
 #include "access/detoast.h"
-#include "fmgr.h"
+#include "nodes/primnodes.h"
 #include "value.h"
+
+bool
+is_constant_argument(FunctionCallInfo fcinfo, int argument)
+{
+	const Aggref *aggref = AggGetAggref(fcinfo);
+	const Expr *expression;
+
+	/* a window function; or arguments that are not the transition function's */
+	if (aggref == NULL || aggref->aggdirectargs != NIL || argument > list_length(aggref->args))
+		return false;
+	expression = list_nth_node(TargetEntry, aggref->args, argument - 1)->expr;
+	while (IsA(expression, RelabelType))
+		expression = ((const RelabelType *) expression)->arg;
+	return IsA(expression, Const) || IsA(expression, Param);
+}
 
 /* A value that is a pointer into memory says nothing when that is used again. */
 static Datum
@@ -29,7 +44,6 @@ remember_base(Datum value, bool isnull, MemoryContext context)
 	base->given = !isnull;
 	base->size = size;
 	base->kept = kept;
-	base->place = DatumGetPointer(direct);
 	if (!isnull)
 		memcpy(base->bytes, DatumGetPointer(direct), kept);
 	return base;

@@ -11,47 +11,44 @@
 
 #include "pg_compat.h"
 
-/*
- * How much of one in memory is compared: all of what fits into a table's row,
- * and of larger ones the beginning.  A row that brings its filter in another
- * place has copied it there, which costs more.
- */
-#define COMPARED_BYTES	8192
+#include "fmgr.h"
 
-/* How much if it is where it was in the row before. */
-#define GLANCED_BYTES	64
+/* How much of one in memory is compared: the whole of any that fits into a table's row. */
+#define COMPARED_BYTES	BLCKSZ
 
+/* The filter of a group's first row. */
 typedef struct BaseFilter
 {
 	bool		given;			/* false if it is NULL */
 	Size		size;			/* of the value as it came: a TOAST pointer, or the whole */
 	Size		kept;			/* of it here */
-	const void *place;			/* where it was in the last row; not to be read */
 	char		bytes[FLEXIBLE_ARRAY_MEMBER];	/* the first of them */
 } BaseFilter;
 
-/* Remembers the filter of a group's first row, in the given memory context. */
+/*
+ * Is an argument of the aggregate a constant or a parameter of the query, which
+ * cannot change?  Then there is nothing to compare.
+ */
+extern bool is_constant_argument(FunctionCallInfo fcinfo, int argument);
+
+/* Remembers the first row's, in the given memory context. */
 extern BaseFilter *remember_base(Datum value, bool isnull, MemoryContext context);
 
-/* Is another form or copy of a value that filter?  May fetch both. */
+/* Is another form or copy of a value that filter?  Fetches both. */
 extern bool is_base_elsewhere(const BaseFilter *base, Datum value);
 
 /*
- * Is a row's filter that of the first row?  Large ones in memory that differ in
- * few bits may be taken for the same; stored ones never.
+ * Is a row's filter that of the first row?  NULL is none but itself.  Of two
+ * large ones that are not stored only COMPARED_BYTES are looked at.
  */
 static inline bool
-is_base(BaseFilter *base, Datum value, bool isnull)
+is_base(const BaseFilter *base, Datum value, bool isnull)
 {
-	const char *bytes = DatumGetPointer(value);
-
 	if (isnull || !base->given)
 		return isnull && !base->given;
-	if (VARSIZE_ANY(bytes) != base->size ||
-		memcmp(bytes, base->bytes, base->place == bytes ? Min(base->kept, GLANCED_BYTES) : base->kept) != 0)
-		return is_base_elsewhere(base, value);
-	base->place = bytes;
-	return true;
+	return (VARSIZE_ANY(DatumGetPointer(value)) == base->size &&
+			memcmp(DatumGetPointer(value), base->bytes, base->kept) == 0) ||
+		is_base_elsewhere(base, value);
 }
 
 #endif							/* BF_BASE_FILTER_H */

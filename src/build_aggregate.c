@@ -47,6 +47,7 @@ typedef struct BuildSite
 {
 	void	   *aggregate;
 	ElementType element;
+	bool		constant_base;	/* the filter to add to, if any, cannot change */
 	int64		expected_items; /* what params are for */
 	double		rate;
 	bf_params	params;
@@ -60,6 +61,7 @@ make_build_site(FunctionCallInfo fcinfo)
 
 	require_aggregate(fcinfo, &build_state, &resolved.aggregate);
 	resolve_element_type(fcinfo, 1, &resolved.element);
+	resolved.constant_base = PG_NARGS() == 3 && is_constant_argument(fcinfo, 2);
 	site = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(*site));
 	*site = resolved;
 	fcinfo->flinfo->fn_extra = site;
@@ -235,9 +237,10 @@ bloomfilter_agg_onto(PG_FUNCTION_ARGS)
 	{
 		state = PG_ARGISNULL(2) ? begin_default_build(fcinfo)
 			: begin_build_onto(fcinfo, PG_GETARG_DATUM(2));
-		state->base = remember_base(PG_GETARG_DATUM(2), PG_ARGISNULL(2), state->accumulator.context);
+		if (!site->constant_base)
+			state->base = remember_base(PG_GETARG_DATUM(2), PG_ARGISNULL(2), state->accumulator.context);
 	}
-	else if (!is_base(state->base, PG_GETARG_DATUM(2), PG_ARGISNULL(2)))
+	else if (!site->constant_base && !is_base(state->base, PG_GETARG_DATUM(2), PG_ARGISNULL(2)))
 		report_changed_base();
 	add_argument(fcinfo, state, &site->element);
 	PG_RETURN_POINTER(state);

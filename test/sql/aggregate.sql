@@ -75,6 +75,12 @@ SELECT bloom_agg(x, CASE WHEN x < 50 THEN many ELSE bloom_add(many, -1) END) FRO
 SELECT bloom_agg(x, CASE WHEN x < 50 THEN many ELSE few END) FROM bases;
 SELECT bloom_agg(x, CASE WHEN x < 50 THEN many ELSE others END) FROM bases;
 SELECT bloom_agg(x, (CASE WHEN x < 50 THEN many ELSE others END)::bytea::bloomfilter) FROM bases;
+SELECT bloom_agg(x, bloom_add(few, CASE WHEN x < 50 THEN -3 ELSE -4 END)) FROM bases WHERE x < 90;
+SET work_mem = '64kB';
+SELECT bloom_agg(x, few ORDER BY x) FROM bases;
+RESET work_mem;
+SELECT bloom_agg(x) OVER (ORDER BY x) = bloom_agg(x, NULL::bloomfilter) OVER (ORDER BY x) AS windows FROM bases LIMIT 1;
+SELECT bloom_agg(x, few) OVER (ORDER BY x DESC) FROM bases;
 SELECT bloom_agg(x, CASE WHEN x < 50 THEN few END) FROM bases;
 SELECT bloom_agg(x, CASE WHEN x > 50 THEN few END) FROM bases;
 SELECT bloom_agg(x, CASE WHEN x > 50 THEN many END) FROM bases;
