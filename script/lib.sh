@@ -15,6 +15,9 @@ for name in "${!PG@}"; do
 done
 unset name
 
+# The server's user is to read what root makes.
+umask 022
+
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 say() {
@@ -52,16 +55,18 @@ major_of() {
 # goes over to it, so that what is installed there is nobody else's. A PostgreSQL
 # finds its files from where its programs are.
 copy_postgres() {
-    local option path
+    local option path copy
     use_pg_config
+    mkdir -p "$1"
+    copy=$(cd "$1" && pwd -P)
     for option in --bindir --pkglibdir --sharedir --includedir; do
         path=$("$PG_CONFIG" "$option")
-        mkdir -p "$1$path"
-        cp -a "$path/." "$1$path"
+        mkdir -p "$copy$path"
+        cp -a "$path/." "$copy$path"
     done
-    PG_CONFIG=$1$PG_CONFIG
+    PG_CONFIG=$copy$("$PG_CONFIG" --bindir)/pg_config
     use_pg_config
-    [[ $("$PG_CONFIG" --pkglibdir) == "$1"/* ]] || die "this PostgreSQL cannot be copied"
+    [[ $("$PG_CONFIG" --pkglibdir) == "$copy"/* ]] || die "this PostgreSQL cannot be copied"
 }
 
 # Makes $work, a directory that the server's user can reach and that

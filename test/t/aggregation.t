@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 import harness
 import reference as ref
 from harness import (Failed, clean_up_when_terminated, done, extension_schema, hex_of, note, ok, part, quote, same,
-                     skip, value)
+                     sanitized, skip, value)
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -913,6 +913,9 @@ def test_memory():
         ask(f"SELECT {peak}::int")
     except Failed:
         skip("memory", "no /proc here")
+        return
+    if sanitized():
+        skip("memory", "a sanitizer takes some of its own")
         return
     dense = value(ref.build("blocked", 0.01, series(1, 1000), items=1000))
     cases = [  # aggregate, rows, what each is, kilobytes allowed

@@ -91,6 +91,12 @@ def psql(script, *options, **environment):
     return run.stdout.split("\n")[:-1]
 
 
+def sanitized():
+    """Has the server a sanitizer in it? That takes memory of its own, as much as it likes."""
+    config = os.environ.get("PG_CONFIG", "pg_config")
+    return "-fsanitize" in subprocess.run([config, "--cflags"], stdout=subprocess.PIPE, encoding="utf-8").stdout
+
+
 def extension_schema():
     """Where bloomtype is, as SQL has it."""
     schemas = psql("SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'bloomtype';\n")
