@@ -66,6 +66,7 @@ drop_copy(StoredFilters *stored, StoredFilter *entry)
 	stored->kept -= entry->size;
 	pfree(entry->room);
 	entry->room = NULL;
+	entry->spent = 0;
 }
 
 /* The entry of a stored value. */

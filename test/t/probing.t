@@ -24,7 +24,7 @@ import os
 import random
 import subprocess
 
-from harness import Failed, clean_up_when_terminated, done, extension_schema, note, ok
+from harness import Failed, clean_up_when_terminated, done, extension_schema, note, ok, sanitized
 import reference as ref
 
 SCHEMA = ROLE = "bloomtype_probing"
@@ -1176,7 +1176,7 @@ def test_memory():
     before, after = ([int(field) for field in results[i][0][0].split("|")] for i in (6, 10))
     grown = [(b - a) / 1024 for a, b in zip(before, after)]
     note(f"after a million probes, memory contexts have {grown[0]:+.0f} kB, anonymous memory {grown[1]:+.0f} kB")
-    ok(grown[0] < 200 and grown[1] < 2000, "a million probes: memory stays flat", grown)
+    ok(grown[0] < 200 and (grown[1] < 2000 or sanitized()), "a million probes: memory stays flat", grown)
 
 
 WEIGHTS = f"""
@@ -1191,7 +1191,7 @@ BEGIN
     FOR i IN 1 .. rounds LOOP
         FOR r IN SELECT id, CASE WHEN packs THEN packed ELSE plain END AS f FROM heavy ORDER BY id LOOP
             g := r.f;
-            FOR k IN 1 .. 3 LOOP
+            FOR k IN 1 .. 200 LOOP
                 found := found + (g @> k)::int;
             END LOOP;
         END LOOP;
@@ -1202,7 +1202,8 @@ END $$;
 
 
 def test_work_mem():
-    """The copies that a call site keeps take work_mem or are a single one, whatever they take when stored."""
+    """The copies that a call site keeps take work_mem or are a single one, whatever they take when stored. It makes
+    one when as much has been read of a filter for single probes, long before 200 of them."""
     size, filters, rounds = 1 << 20, 6, 4
     header = ref.Filter("blocked", 6, ref.single(0.01), 0, 8 * size, ref.CLASSES["bigint"], None, b"").encode()
     zeros = f"'\\x{header.hex()}'::bytea || decode(repeat('00', {size}), 'hex')"
