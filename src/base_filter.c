@@ -23,20 +23,27 @@ is_constant_argument(FunctionCallInfo fcinfo, int argument)
 	return IsA(expression, Const) || IsA(expression, Param);
 }
 
-/* A value that is a pointer into memory says nothing when that is used again. */
+/*
+ * A form of the value that can be compared later.  A pointer into memory says
+ * nothing when that is used again, and the beginning of a compressed value says
+ * nothing without the rest.
+ */
 static Datum
-out_of_indirection(Datum value)
+comparable_form(Datum value)
 {
 	struct varlena *bytes = (struct varlena *) DatumGetPointer(value);
 
-	return VARATT_IS_EXTERNAL(bytes) && !VARATT_IS_EXTERNAL_ONDISK(bytes)
-		? PointerGetDatum(detoast_external_attr(bytes)) : value;
+	if (VARATT_IS_EXTERNAL(bytes) && !VARATT_IS_EXTERNAL_ONDISK(bytes))
+		bytes = detoast_external_attr(bytes);
+	if (VARATT_IS_COMPRESSED(bytes) && VARSIZE_ANY(bytes) > COMPARED_BYTES)
+		bytes = detoast_attr(bytes);
+	return PointerGetDatum(bytes);
 }
 
 BaseFilter *
 remember_base(Datum value, bool isnull, MemoryContext context)
 {
-	Datum		direct = isnull ? value : out_of_indirection(value);
+	Datum		direct = isnull ? value : comparable_form(value);
 	Size		size = isnull ? 0 : VARSIZE_ANY(DatumGetPointer(direct));
 	Size		kept = Min(size, COMPARED_BYTES);
 	BaseFilter *base = MemoryContextAlloc(context, offsetof(BaseFilter, bytes) + kept);
@@ -58,8 +65,6 @@ is_base_elsewhere(const BaseFilter *base, Datum value)
 	Size		size;
 	bool		same;
 
-	if (base->kept < base->size && VARATT_IS_COMPRESSED(base->bytes))
-		return false;
 	first = base->kept < base->size ? (struct varlena *) base->bytes : PG_DETOAST_DATUM_PACKED(kept);
 	other = PG_DETOAST_DATUM_PACKED(value);
 	size = VARSIZE_ANY_EXHDR(first);

@@ -38,8 +38,8 @@ extern BaseFilter *remember_base(Datum value, bool isnull, MemoryContext context
 extern bool is_base_elsewhere(const BaseFilter *base, Datum value);
 
 /*
- * Is a row's filter that of the first row?  NULL is none but itself.  Of two
- * large ones that are not stored only COMPARED_BYTES are looked at.
+ * Is a row's filter that of the first row?  NULL is none but itself.  If the
+ * first row's is large and not stored, only COMPARED_BYTES are looked at.
  */
 static inline bool
 is_base(const BaseFilter *base, Datum value, bool isnull)

@@ -84,7 +84,28 @@ SELECT bloom_agg(x, few) OVER (ORDER BY x DESC) FROM bases;
 SELECT bloom_agg(x, CASE WHEN x < 50 THEN few END) FROM bases;
 SELECT bloom_agg(x, CASE WHEN x > 50 THEN few END) FROM bases;
 SELECT bloom_agg(x, CASE WHEN x > 50 THEN many END) FROM bases;
-DROP TABLE bases;
+-- compressed in memory, which PL/pgSQL makes of one that is stored so
+CREATE TEMP TABLE packed (f bloomfilter);
+ALTER TABLE packed ALTER f SET STORAGE extended;
+INSERT INTO packed SELECT (set_byte(substr(f::bytea, 1, 28), 2, 0) || decode(repeat('00ff', (bits / 16)::int), 'hex'))::bloomfilter
+	FROM bloom_add(bloom_create(3000000), 1) AS f, bloom_info(f);
+SELECT pg_column_size(f) BETWEEN 10000 AND 100000 AS compressed FROM packed;
+SET plan_cache_mode = force_generic_plan;
+DO $$
+DECLARE
+	v bloomfilter;
+	same bool;
+BEGIN
+	SELECT f INTO v FROM packed;
+	FOR nth IN 1 .. 2 LOOP
+		SELECT bloom_agg(x, CASE WHEN x = nth THEN v ELSE f END) = bloom_agg(x, v) INTO same
+			FROM packed, generate_series(1, 2) x;
+		ASSERT same;
+	END LOOP;
+END
+$$;
+RESET plan_cache_mode;
+DROP TABLE bases, packed;
 
 -- windows: every frame gets its own filter
 SELECT count(*) AS wrong
