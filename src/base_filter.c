@@ -59,20 +59,15 @@ remember_base(Datum value, bool isnull, MemoryContext context)
 bool
 is_base_elsewhere(const BaseFilter *base, Datum value)
 {
-	Datum		kept = PointerGetDatum(base->bytes);
-	struct varlena *first;
 	struct varlena *other;
-	Size		size;
 	bool		same;
 
-	first = base->kept < base->size ? (struct varlena *) base->bytes : PG_DETOAST_DATUM_PACKED(kept);
+	if (base->kept == base->size)
+		return equal_values(PointerGetDatum(base->bytes), value);
+	/* what is too large to be kept whole is neither stored nor compressed */
 	other = PG_DETOAST_DATUM_PACKED(value);
-	size = VARSIZE_ANY_EXHDR(first);
-	same = VARSIZE_ANY_EXHDR(other) == size;
-	if (base->kept < base->size)
-		size -= base->size - base->kept;
-	same = same && memcmp(VARDATA_ANY(first), VARDATA_ANY(other), size) == 0;
-	close_value(kept, first);
+	same = VARSIZE_ANY_EXHDR(other) == base->size - VARHDRSZ &&
+		memcmp(VARDATA_ANY(other), base->bytes + VARHDRSZ, base->kept - VARHDRSZ) == 0;
 	close_value(value, other);
 	return same;
 }

@@ -91,8 +91,6 @@ begin_build(FunctionCallInfo fcinfo, const bf_params *params)
 	(void) AggCheckCallContext(fcinfo, &context);
 	state = MemoryContextAlloc(context, sizeof(*state));
 	state->magic = build_state.magic;
-	state->expected_items = 0;
-	state->rate = params->rate;
 	begin_accumulator(&state->accumulator, params, context);
 	return state;
 }
@@ -314,8 +312,6 @@ bloomfilter_agg_deserialize(PG_FUNCTION_ARGS)
 	enter_aggregate(fcinfo, &build_state);
 	state = palloc(sizeof(*state));
 	state->magic = build_state.magic;
-	state->expected_items = 0;
-	state->rate = 0;
 	deserialize_accumulator(&state->accumulator, (const uint8 *) VARDATA_ANY(bytes),
 							VARSIZE_ANY_EXHDR(bytes), CurrentMemoryContext);
 	PG_RETURN_POINTER(state);

@@ -58,15 +58,16 @@ make_filter_cache(MemoryContext context)
 	return cache;
 }
 
+/* Whatever is probed through the entry next has to pay for a copy anew. */
 static void
 drop_copy(StoredFilters *stored, StoredFilter *entry)
 {
+	entry->spent = 0;
 	if (entry->room == NULL)
 		return;
 	stored->kept -= entry->size;
 	pfree(entry->room);
 	entry->room = NULL;
-	entry->spent = 0;
 }
 
 /* The entry of a stored value. */
@@ -86,7 +87,6 @@ find_entry(StoredFilters *stored, const struct varatt_external *pointer)
 	}
 	drop_copy(stored, oldest);
 	oldest->pointer = *pointer;
-	oldest->spent = 0;
 	return oldest;
 }
 

@@ -176,12 +176,12 @@ distinct_elements(PlannerInfo *root, Node *element, double rows)
 	VariableStatData variable;
 	bool		is_default;
 
-	if (IsA(element, Const))
-		return 1;
 	examine_variable(root, element, 0, &variable);
 	get_variable_numdistinct(&variable, &is_default);
 	ReleaseVariableStats(variable);
-	return is_default ? rows : estimate_num_groups(root, list_make1(element), rows, NULL, NULL);
+	if (is_default && contain_var_clause(element))
+		return rows;
+	return estimate_num_groups(root, list_make1(element), rows, NULL, NULL);
 }
 
 bool

@@ -240,23 +240,6 @@ bloomfilter_subset(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(may_contain_all(&super, &sub));
 }
 
-/*
- * One set with one choice of parameters has one encoding.  This and the hash
- * leave nothing behind: an index build calls them in memory that lives on.
- */
-static bool
-equal_values(Datum left, Datum right)
-{
-	struct varlena *a = open_value(left);
-	struct varlena *b = open_value(right);
-	bool		equal = VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
-		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
-
-	close_value(left, a);
-	close_value(right, b);
-	return equal;
-}
-
 Datum
 bloomfilter_eq(PG_FUNCTION_ARGS)
 {
@@ -269,6 +252,7 @@ bloomfilter_ne(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(!equal_values(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)));
 }
 
+/* As equal_values(), it leaves nothing behind. */
 static uint64
 hash_value(Datum value, uint64 salt)
 {

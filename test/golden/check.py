@@ -18,6 +18,7 @@ from harness import done, ok, same  # noqa: E402
 
 VECTORS = os.path.join(HERE, "vectors.json")
 
+
 def near(got, expected):
     return got == expected or math.isclose(got, expected, rel_tol=1e-9)
 

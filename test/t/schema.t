@@ -18,6 +18,7 @@ from harness import Failed, clean_up_when_terminated, done, ok, part, same
 NAME = f"bloomtype_schema_{os.getpid()}"
 ROLE = f"{NAME}_user"
 
+
 def run(*command, **how):
     return subprocess.run(command, capture_output=True, encoding="utf-8", **how)
 
