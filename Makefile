@@ -10,8 +10,8 @@ GLUE = accumulator aggregate base_filter build build_aggregate element errors \
 OBJS = $(CORE:%=src/core/%.o) $(GLUE:%=src/%.o)
 
 REGRESS = $(sort $(patsubst $(srcdir)/test/sql/%.sql,%,$(wildcard $(srcdir)/test/sql/*.sql)))
-# Up to PostgreSQL 15 expected output is looked for in --inputdir, from 16 on only here.
-expecteddir = $(if $(filter-out 15,$(MAJORVERSION)),--expecteddir=$(srcdir)/test)
+# PostgreSQL 15 looks for expected/ in the current directory, 16 and later where told.
+expecteddir = $(if $(filter-out 15,$(MAJORVERSION)),--expecteddir=$(srcdir))
 REGRESS_OPTS = --inputdir=$(srcdir)/test $(expecteddir) --load-extension=bloomtype
 EXTRA_CLEAN = test/unit/build test/fuzz/build
 
