@@ -115,28 +115,32 @@ hash_of_characters(const char *characters, int size, uint64 seed)
 	return hash;
 }
 
+/* Strings are compared as text, or as char(n), which overlooks trailing blanks. */
 static uint64
-hash_of_text(Datum value, uint64 seed)
+hash_of_string(Datum value, bool unpadded, uint64 seed)
 {
 	text	   *characters = DatumGetTextPP(value);
-	uint64		hash = hash_of_characters(VARDATA_ANY(characters),
-									   VARSIZE_ANY_EXHDR(characters), seed);
+	int			size = VARSIZE_ANY_EXHDR(characters);
+	uint64		hash;
 
+	if (unpadded)
+		size = bpchartruelen(VARDATA_ANY(characters), size);
+	hash = hash_of_characters(VARDATA_ANY(characters), size, seed);
 	if ((Pointer) characters != DatumGetPointer(value))
 		pfree(characters);
 	return hash;
 }
 
 static uint64
+hash_of_text(Datum value, uint64 seed)
+{
+	return hash_of_string(value, false, seed);
+}
+
+static uint64
 hash_of_bpchar(Datum value, uint64 seed)
 {
-	BpChar	   *characters = DatumGetBpCharPP(value);
-	int			size = bpchartruelen(VARDATA_ANY(characters), VARSIZE_ANY_EXHDR(characters));
-	uint64		hash = hash_of_characters(VARDATA_ANY(characters), size, seed);
-
-	if ((Pointer) characters != DatumGetPointer(value))
-		pfree(characters);
-	return hash;
+	return hash_of_string(value, true, seed);
 }
 
 static uint64
@@ -145,6 +149,14 @@ hash_of_name(Datum value, uint64 seed)
 	const char *name = NameStr(*DatumGetName(value));
 
 	return hash_of_characters(name, strlen(name), seed);
+}
+
+static uint64
+hash_of_unpadded_name(Datum value, uint64 seed)
+{
+	char	   *name = NameStr(*DatumGetName(value));
+
+	return hash_of_characters(name, bpchartruelen(name, strlen(name)), seed);
 }
 
 /* An enum's OID differs from database to database; its label does not. */
@@ -255,16 +267,17 @@ static const struct
 {
 	Oid			type;
 	uint32		element_class;
-	uint64		(*hash) (Datum value, uint64 seed);
+	HashElement hash;
+	HashElement hash_unpadded;
 }			element_types[] =
 {
 	{INT8OID, BF_CLASS_INT8, hash_of_int8},
 	{INT4OID, BF_CLASS_INT8, hash_of_int4},
 	{INT2OID, BF_CLASS_INT8, hash_of_int2},
-	{TEXTOID, BF_CLASS_TEXT, hash_of_text},
-	{VARCHAROID, BF_CLASS_TEXT, hash_of_text},
-	{BPCHAROID, BF_CLASS_TEXT, hash_of_bpchar},
-	{NAMEOID, BF_CLASS_TEXT, hash_of_name},
+	{TEXTOID, BF_CLASS_TEXT, hash_of_text, hash_of_bpchar},
+	{VARCHAROID, BF_CLASS_TEXT, hash_of_text, hash_of_bpchar},
+	{BPCHAROID, BF_CLASS_BPCHAR, hash_of_bpchar},
+	{NAMEOID, BF_CLASS_TEXT, hash_of_name, hash_of_unpadded_name},
 	{UUIDOID, BF_CLASS_UUID, hash_of_uuid},
 	{BYTEAOID, BF_CLASS_BYTEA, hash_of_bytea},
 	{BOOLOID, BF_CLASS_BOOL, hash_of_bool},
@@ -294,6 +307,7 @@ look_up_type(Oid type, ElementType *element)
 		{
 			element->element_class = element_types[i].element_class;
 			element->hash = element_types[i].hash;
+			element->hash_unpadded = element_types[i].hash_unpadded;
 			element->is_stable = true;
 			return true;
 		}
@@ -302,6 +316,7 @@ look_up_type(Oid type, ElementType *element)
 	{
 		element->element_class = BF_CLASS_TEXT;
 		element->hash = hash_of_enum;
+		element->hash_unpadded = NULL;	/* SQL compares no enum with char(n) */
 		element->is_stable = false; /* a label can be renamed */
 		return true;
 	}
@@ -312,7 +327,8 @@ look_up_type(Oid type, ElementType *element)
 static bool
 is_collatable_text(Oid type, const ElementType *element)
 {
-	return element->element_class == BF_CLASS_TEXT && type_is_collatable(getBaseType(type));
+	return (element->element_class == BF_CLASS_TEXT || element->element_class == BF_CLASS_BPCHAR) &&
+		type_is_collatable(getBaseType(type));
 }
 
 bool
@@ -324,17 +340,34 @@ find_element_type(Oid type, Oid collation, ElementType *element)
 		(OidIsValid(collation) && get_collation_isdeterministic(collation));
 }
 
+/* What to put into a filter in place of values of a type that cannot be hashed. */
+static int
+unhashable_hint(Oid type)
+{
+	type = getBaseType(type);
+	if (OidIsValid(get_element_type(type)))
+		return errhint("Use unnest() to add or look up the elements of an array.");
+	switch (type)
+	{
+		case OIDOID:
+			return errhint("Cast the value to bigint.");
+		case BITOID:
+		case VARBITOID:
+		case CHAROID:
+		case PG_LSNOID:
+			return errhint("Cast the value to text.");
+		default:
+			return errhint("Use an expression of a supported type that is equal for equal values, such as lower() for citext. A cast to text is not for every type.");
+	}
+}
+
 static void
 report_unhashable(Oid type)
 {
-	Oid			member = get_element_type(getBaseType(type));
-
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("cannot put values of type %s into a bloom filter", format_type_be(type)),
-			 OidIsValid(member)
-			 ? errhint("Use unnest() to add or look up the elements of an array.")
-			 : errhint("Cast the value to a type that can be hashed by value, for example to text.")));
+			 unhashable_hint(type)));
 }
 
 static void

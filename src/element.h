@@ -6,19 +6,39 @@
 #define BF_ELEMENT_H
 
 #include "postgres.h"
+
+#include "core/format.h"
 #include "fmgr.h"
 
+/* Leaves nothing behind in the current memory context. */
+typedef uint64 (*HashElement) (Datum value, uint64 seed);
+
 /*
- * How values of one SQL type are hashed.  hash() leaves nothing behind in the
- * current memory context, and values that are equal in SQL have equal hashes
- * whatever type of their class they come in.
+ * How values of one SQL type are hashed.  Values that are equal in SQL have
+ * equal hashes whatever type of their class they come in.
  */
 typedef struct ElementType
 {
 	uint32		element_class;	/* a bf_class */
-	uint64		(*hash) (Datum value, uint64 seed);
+	HashElement hash;
+	HashElement hash_unpadded;	/* of a string without its trailing blanks, else NULL */
 	bool		is_stable;		/* one value has one hash for good */
 } ElementType;
+
+/*
+ * How a value is hashed to look it up in a filter whose elements have a class;
+ * NULL if the filter cannot answer.  SQL compares char(n) with most strings
+ * without trailing blanks, so a filter of char(n) answers all strings that way.
+ * A filter of other strings cannot answer a char(n): its elements may end in
+ * blanks.
+ */
+static inline HashElement
+lookup_hash(const ElementType *element, uint32 filter_class)
+{
+	if (likely(filter_class == element->element_class))
+		return element->hash;
+	return filter_class == BF_CLASS_BPCHAR ? element->hash_unpadded : NULL;
+}
 
 /*
  * Finds out how a type is hashed; false if it cannot be, which includes text

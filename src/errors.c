@@ -84,7 +84,8 @@ report_corrupt_value(bf_status status)
 static const char *
 class_name(uint32 element_class)
 {
-	return format_type_be((Oid) element_class);
+	/* as if with a modifier, since "character" alone means char(1) */
+	return format_type_with_typemod((Oid) element_class, -1);
 }
 
 const char *
@@ -155,6 +156,35 @@ report_mismatch(bf_mismatch mismatch, const bf_params *left, const bf_params *ri
 			 mismatch_hint(mismatch, left->layout)));
 }
 
+/*
+ * Can a cast of a value to the type of a filter's elements make it differ from
+ * an element that it equals in SQL?  SQL compares these pairs after a cast in
+ * the other direction.
+ */
+static bool
+cast_loses_equality(uint32 filter_class, uint32 element_class)
+{
+	switch (element_class)
+	{
+		case BF_CLASS_FLOAT8:
+			return filter_class == BF_CLASS_INT8 || filter_class == BF_CLASS_NUMERIC;
+		case BF_CLASS_TIMESTAMPTZ:
+			return filter_class == BF_CLASS_TIMESTAMP;
+		default:
+			return false;
+	}
+}
+
+static int
+class_mismatch_hint(uint32 filter_class, uint32 element_class)
+{
+	if (filter_class == BF_CLASS_TEXT && element_class == BF_CLASS_BPCHAR)
+		return errhint("Cast the value to text, which removes its trailing blanks.");
+	if (cast_loses_equality(filter_class, element_class))
+		return errhint("Build the filter from values cast to %s.", class_name(element_class));
+	return errhint("Cast the value to %s.", class_name(filter_class));
+}
+
 void
 report_class_mismatch(uint32 filter_class, uint32 element_class)
 {
@@ -162,7 +192,7 @@ report_class_mismatch(uint32 filter_class, uint32 element_class)
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("bloom filter holds elements of type %s, not %s",
 					class_name(filter_class), class_name(element_class)),
-			 errhint("Cast the value to %s.", class_name(filter_class))));
+			 class_mismatch_hint(filter_class, element_class)));
 }
 
 void

@@ -19,7 +19,7 @@ typedef struct ProbeSite
 	ElementType element;
 	FilterCache *filters;
 	bool		literal;		/* the element has one hash in every call */
-	bool		hashed;			/* it is known for a seed */
+	HashElement hashed_by;		/* how and with which seed it is known, or NULL */
 	uint64		seed;
 	uint64		hash;
 } ProbeSite;
@@ -63,13 +63,13 @@ make_probe_site(FunctionCallInfo fcinfo, int argument)
 }
 
 static pg_noinline uint64
-hash_literal(ProbeSite *site, Datum value, uint64 seed)
+hash_literal(ProbeSite *site, HashElement hash, Datum value, uint64 seed)
 {
-	if (!site->hashed || site->seed != seed)
+	if (site->hashed_by != hash || site->seed != seed)
 	{
-		site->hash = site->element.hash(value, seed);
+		site->hash = hash(value, seed);
 		site->seed = seed;
-		site->hashed = true;
+		site->hashed_by = hash;
 	}
 	return site->hash;
 }
@@ -82,21 +82,22 @@ probe(FunctionCallInfo fcinfo, int filter_argument, int argument)
 	const OpenedFilter *opened;
 	const bf_params *params;
 	Datum		element = PG_GETARG_DATUM(argument);
-	uint64		hash;
+	HashElement hash;
 
 	if (unlikely(site == NULL))
 		site = make_probe_site(fcinfo, argument);
 	opened = open_cached_filter(site->filters, value);
 	params = &opened->filter.params;
-	if (unlikely(params->element_class != site->element.element_class))
+	hash = lookup_hash(&site->element, params->element_class);
+	if (unlikely(hash == NULL))
 	{
 		if (params->element_class != BF_CLASS_NONE)
 			report_class_mismatch(params->element_class, site->element.element_class);
 		return false;
 	}
-	hash = (site->literal ? hash_literal(site, element, params->seed)
-			: site->element.hash(element, params->seed));
-	return probe_opened(value, opened, hash);
+	return probe_opened(value, opened,
+						site->literal ? hash_literal(site, hash, element, params->seed)
+						: hash(element, params->seed));
 }
 
 Datum

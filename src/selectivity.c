@@ -92,7 +92,7 @@ typedef struct ProbedValues
 /* Probes the common values, or the bounds of the histogram of the others. */
 static ProbedValues
 probe_statistics(VariableStatData *variable, int kind, const bf_filter *filter,
-				 const ElementType *element)
+				 HashElement hash)
 {
 	ProbedValues probed = {0};
 	AttStatsSlot slot;
@@ -108,7 +108,7 @@ probe_statistics(VariableStatData *variable, int kind, const bf_filter *filter,
 		float4		frequency = i < slot.nnumbers ? slot.numbers[i] : 0;
 
 		probed.frequency += frequency;
-		if (bf_contains(filter, element->hash(slot.values[i], filter->params.seed)))
+		if (bf_contains(filter, hash(slot.values[i], filter->params.seed)))
 		{
 			probed.matches++;
 			probed.matched_frequency += frequency;
@@ -145,12 +145,11 @@ share_of_uncommon(double elements, double distinct, double rate, const ProbedVal
 
 /* The share of a column's rows that a filter lets through. */
 static double
-estimate_share(VariableStatData *variable, const bf_filter *filter,
-			   const ElementType *element)
+estimate_share(VariableStatData *variable, const bf_filter *filter, HashElement hash)
 {
 	FilterMeasures measures = measure_filter(filter);
-	ProbedValues common = probe_statistics(variable, STATISTIC_KIND_MCV, filter, element);
-	ProbedValues bounds = probe_statistics(variable, STATISTIC_KIND_HISTOGRAM, filter, element);
+	ProbedValues common = probe_statistics(variable, STATISTIC_KIND_MCV, filter, hash);
+	ProbedValues bounds = probe_statistics(variable, STATISTIC_KIND_HISTOGRAM, filter, hash);
 	bool		is_default;
 	double		distinct = get_variable_numdistinct(variable, &is_default) - common.count;
 	double		uncommon = Max(1 - common.frequency - null_fraction(variable), 0);
@@ -214,6 +213,7 @@ constant_selectivity(VariableStatData *variable, Node *node, Oid operator, const
 {
 	bf_filter	filter;
 	ElementType element;
+	HashElement hash;
 
 	if (constant->constisnull)
 		return 0;
@@ -222,10 +222,10 @@ constant_selectivity(VariableStatData *variable, Node *node, Oid operator, const
 		return 0;
 	if (variable->rel == NULL ||
 		!find_element_type(variable->vartype, exprCollation(node), &element) ||
-		element.element_class != filter.params.element_class ||
+		(hash = lookup_hash(&element, filter.params.element_class)) == NULL ||
 		!statistic_proc_security_check(variable, get_opcode(operator)))
 		return DEFAULT_SELECTIVITY;
-	return estimate_share(variable, &filter, &element);
+	return estimate_share(variable, &filter, hash);
 }
 
 static double

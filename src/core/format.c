@@ -70,6 +70,7 @@ bf_class_known(uint32_t element_class)
 		case BF_CLASS_MACADDR8:
 		case BF_CLASS_MACADDR:
 		case BF_CLASS_INET:
+		case BF_CLASS_BPCHAR:
 		case BF_CLASS_DATE:
 		case BF_CLASS_TIME:
 		case BF_CLASS_TIMESTAMP:

@@ -60,6 +60,7 @@ typedef enum bf_class
 	BF_CLASS_MACADDR8 = 774,
 	BF_CLASS_MACADDR = 829,
 	BF_CLASS_INET = 869,
+	BF_CLASS_BPCHAR = 1042,		/* char(n), without trailing blanks */
 	BF_CLASS_DATE = 1082,
 	BF_CLASS_TIME = 1083,
 	BF_CLASS_TIMESTAMP = 1114,

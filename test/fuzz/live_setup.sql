@@ -30,7 +30,7 @@ FROM (VALUES
 	('numeric', 1700, '{0,0.000,NaN,Infinity,-Infinity,1e1000,1e-1000,-12.50}', '#.250'),
 	('text', 25, '{"",alice,"東京"," a  "}', 'user#'),
 	('varchar', 25, '{"",alice,"東京","a  "}', 'user#'),
-	('bpchar', 25, '{"",alice,"東京","a  "}', 'user#'),
+	('bpchar', 1042, '{"",alice,"東京","a  "}', 'user#'),
 	('name', 25, '{"",alice}', 'user#'),
 	('mood', 25, '{sad,ok,happy}', 'ok'),
 	('bytea', 17, '{"","\\x00","\\xffffffffffffffffff"}', 'element#'),

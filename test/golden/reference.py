@@ -46,7 +46,7 @@ CLASSES = {
     "smallint": 20, "integer": 20, "bigint": 20,
     "real": 701, "double precision": 701,
     "numeric": 1700,
-    "text": 25, "varchar": 25, "char": 25, "name": 25, "enum": 25,
+    "text": 25, "varchar": 25, "char": 1042, "name": 25, "enum": 25,
     "bytea": 17, "uuid": 2950, "boolean": 16,
     "date": 1082, "time": 1083, "timetz": 1266, "timestamp": 1114, "timestamptz": 1184, "interval": 1186,
     "inet": 869, "cidr": 869, "macaddr": 829, "macaddr8": 774,

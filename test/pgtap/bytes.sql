@@ -38,7 +38,7 @@ INSERT INTO vector VALUES
     (17, '''''::text', 25, '\x99e9d85137db46ef'::bytea, '\x33929056a4f46fcd'::bytea),
     (18, '''alice''::text', 25, '\x49602e5f48eaa373'::bytea, '\xa6dc77dca46f9386'::bytea),
     (19, '''Käse 😀''::varchar', 25, '\xbb1762cce9c94292'::bytea, '\xb74c142c6ba1019b'::bytea),
-    (20, '''ab ''::char(9)', 25, '\x614ad092ca08f765'::bytea, '\x83acb8c298f61f6b'::bytea),
+    (20, '''ab ''::char(9)', 1042, '\x614ad092ca08f765'::bytea, '\x83acb8c298f61f6b'::bytea),
     (21, '''alice''::name', 25, '\x49602e5f48eaa373'::bytea, '\xa6dc77dca46f9386'::bytea),
     (22, '''happy''::mood', 25, '\x4be0114e51df0c27'::bytea, '\x5f6af332645a16b5'::bytea),
     (23, 'repeat(''0123456789'', 10)', 25, '\xfaff5a31967b0ef8'::bytea, '\x8ec09401d7f50b94'::bytea),

@@ -57,15 +57,15 @@ FROM (VALUES
     (28, '''NaN''::numeric', '''nan''::numeric'),
     (29, '''Infinity''::numeric', '''inf''::numeric'),
     (30, '''a''::char(1)', '''a''::char(9)'),
-    (31, '''a''::char(9)', '''a''::text'),
-    (32, '''a   ''::char(4)', '''a''::varchar(3)'),
-    (33, '''   ''::char(3)', '''''::text'),
+    (31, '''a ''::char(9)', '''a''::bpchar'),
+    (32, '''a   ''::char(4)', '''a''::char(3)'),
+    (33, '''   ''::char(3)', '''''::char(1)'),
     (34, '''alice''::name', '''alice''::text'),
     (35, '''alice''::varchar', '''alice''::text'),
     (36, '''happy''::mood', '''happy''::text'),
     (37, '''happy''::humour', '''happy''::mood'),
-    (38, '''happy''::humour', '''happy''::char(20)'),
-    (39, '''x1''::code', '''x1''::text'),
+    (38, '''happy''::humour', '''happy''::varchar(20)'),
+    (39, '''x1''::code', '''x1  ''::char(4)'),
     (40, '''a'' COLLATE "C"', '''a'' COLLATE "POSIX"'),
     (41, 'U&''\00e4''::name', '''ä''::text'),
     (50, 'interval ''1 month''', 'interval ''30 days'''),
@@ -102,7 +102,7 @@ FROM (VALUES
     (6, '100::numeric', '10::numeric'),
     (7, '1e100::numeric', '1e101::numeric'),
     (8, '''a''::text', '''a ''::text'),
-    (9, '''a ''::varchar', '''a''::char(4)'),
+    (9, '''a ''::varchar', '''a''::varchar(4)'),
     (10, '''alice''::text', '''Alice''::text'),
     (11, 'U&''\00e4''::text', 'U&''a\0308''::text'),
     (12, '''''::text', ''' ''::text'),
@@ -184,7 +184,10 @@ SELECT is(
 SELECT is(
     (SELECT # bloom_agg(x) FROM (SELECT unnest(ARRAY['a', 'b', 'c']::char(7)[])::text
                                  UNION ALL SELECT unnest('{a,b,d}'::text[])) t (x)),
-    4::float8, 'trailing blanks of char(n) do not make an element twice');
+    4::float8, 'trailing blanks of char(n) cast to text do not make an element twice');
+SELECT is(
+    (SELECT # bloom_agg(x) FROM unnest('{"a","a ","a  ",b}'::bpchar[]) x),
+    2::float8, 'trailing blanks of char(n) do not make an element twice');
 SELECT is(
     (SELECT # bloom_agg(x) FROM unnest('{1 mon,30 days,720 hours,31 days,1 day,24:00}'::interval[]) x),
     3::float8, 'intervals are counted by value');

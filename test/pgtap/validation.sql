@@ -33,7 +33,7 @@ BEGIN
     p := pg_temp.le(substr(b, 9, 4));
     m := pg_temp.le(substr(b, 21, 8));
     payload := substr(b, 29);
-    IF class NOT IN (0, 20, 701, 1700, 25, 17, 2950, 16, 1082, 1083, 1266, 1114, 1184, 1186, 869, 829, 774) THEN
+    IF class NOT IN (0, 20, 701, 1700, 25, 17, 2950, 16, 1082, 1083, 1266, 1114, 1184, 1186, 869, 829, 774, 1042) THEN
         RETURN false;
     END IF;
     IF p <= 0 OR p >= x'3f800000'::int THEN
@@ -226,7 +226,7 @@ INSERT INTO allowed (what, b) VALUES
 INSERT INTO allowed (what, b)
 SELECT 'class ' || c,
     overlay(pg_temp.base('sparse') PLACING set_byte(set_byte('\x00000000', 0, c % 256), 1, c / 256) FROM 5 FOR 4)
-FROM unnest(ARRAY[20, 701, 1700, 25, 17, 2950, 16, 1082, 1083, 1266, 1114, 1184, 1186, 869, 829, 774]) c;
+FROM unnest(ARRAY[20, 701, 1700, 25, 17, 2950, 16, 1082, 1083, 1266, 1114, 1184, 1186, 869, 829, 774, 1042]) c;
 
 SELECT is(pg_temp.by_cast(b) || pg_temp.by_text(b) || pg_temp.by_recv(b) || pg_temp.allowed(b), 'samesamesametrue',
     'allowed: ' || what)

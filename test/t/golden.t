@@ -293,8 +293,8 @@ def test_hashes(document):
 
 
 def test_equality(document):
-    """Two elements of a class are equal in SQL exactly if their canonical bytes are; strings compared
-    as text, since varchar = char(n) overlooks the trailing blanks of the varchar too."""
+    """Two elements of a class are equal in SQL exactly if their canonical bytes are; strings of
+    class 25 compared as text, since there are no operators between enums and strings."""
     classes = {}
     for vector in document["hashes"]:
         classes.setdefault(vector["class"], {})[vector["element"]] = vector["canonical"]
