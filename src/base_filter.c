@@ -4,9 +4,9 @@
  */
 #include "base_filter.h"
 
-#include "access/detoast.h"
+#include "core/hash.h"
 #include "nodes/primnodes.h"
-#include "value.h"
+#include "utils/fmgrprotos.h"
 
 bool
 is_constant_argument(FunctionCallInfo fcinfo, int argument)
@@ -23,51 +23,54 @@ is_constant_argument(FunctionCallInfo fcinfo, int argument)
 	return IsA(expression, Const) || IsA(expression, Param);
 }
 
-/*
- * A form of the value that can be compared later.  A pointer into memory says
- * nothing when that is used again, and the beginning of a compressed value says
- * nothing without the rest.
- */
-static Datum
-comparable_form(Datum value)
+static uint64
+hash_value(Datum value)
 {
-	struct varlena *bytes = (struct varlena *) DatumGetPointer(value);
+	struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
+	uint64		hash = bf_hash_bytes(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), 0);
 
-	if (VARATT_IS_EXTERNAL(bytes) && !VARATT_IS_EXTERNAL_ONDISK(bytes))
-		bytes = detoast_external_attr(bytes);
-	if (VARATT_IS_COMPRESSED(bytes) && VARSIZE_ANY(bytes) > COMPARED_BYTES)
-		bytes = detoast_attr(bytes);
-	return PointerGetDatum(bytes);
+	if ((Pointer) bytes != DatumGetPointer(value))
+		pfree(bytes);
+	return hash;
 }
 
 BaseFilter *
-remember_base(Datum value, bool isnull, MemoryContext context)
+remember_base(Datum value, bool isnull, bool compared, MemoryContext context)
 {
-	Datum		direct = isnull ? value : comparable_form(value);
-	Size		size = isnull ? 0 : VARSIZE_ANY(DatumGetPointer(direct));
-	Size		kept = Min(size, COMPARED_BYTES);
-	BaseFilter *base = MemoryContextAlloc(context, offsetof(BaseFilter, bytes) + kept);
+	BaseFilter *base = MemoryContextAllocZero(context, sizeof(*base));
 
 	base->given = !isnull;
-	base->size = size;
-	base->kept = kept;
-	if (!isnull)
-		memcpy(base->bytes, DatumGetPointer(direct), kept);
+	if (isnull)
+		return base;
+	base->stored = VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value));
+	if (base->stored)
+		memcpy(base->pointer, DatumGetPointer(value), TOAST_POINTER_SIZE);
+	base->size = toast_raw_datum_size(value);
+	if (compared)
+		base->hash = hash_value(value);
 	return base;
 }
 
 bool
-is_base_elsewhere(const BaseFilter *base, Datum value)
+is_base(const BaseFilter *base, Datum value, bool isnull)
 {
-	struct varlena *other;
-	bool		same;
+	if (isnull || !base->given)
+		return isnull && !base->given;
+	if (base->stored && VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value)) &&
+		memcmp(base->pointer, DatumGetPointer(value), TOAST_POINTER_SIZE) == 0)
+		return true;
+	return toast_raw_datum_size(value) == base->size && hash_value(value) == base->hash;
+}
 
-	if (base->kept == base->size)
-		return equal_values(PointerGetDatum(base->bytes), value);
-	/* what is too large to be kept whole is neither stored nor compressed */
-	other = PG_DETOAST_DATUM_PACKED(value);
-	same = VARSIZE_ANY_EXHDR(other) == base->size - VARHDRSZ &&
-		memcmp(VARDATA_ANY(other), base->bytes + VARHDRSZ, base->kept - VARHDRSZ) == 0;
-	close_value(value, other);
-	return same;
+Datum
+stored_base_or(const BaseFilter *base, Datum filter)
+{
+	char	   *pointer;
+
+	if (!base->stored ||
+		!DatumGetBool(DirectFunctionCall2(byteaeq, PointerGetDatum(base->pointer), filter)))
+		return filter;
+	pointer = palloc(TOAST_POINTER_SIZE);
+	memcpy(pointer, base->pointer, TOAST_POINTER_SIZE);
+	return PointerGetDatum(pointer);
 }

@@ -2,27 +2,25 @@
  * base_filter.h
  *		The filter that bloom_agg(element, filter) adds to, row after row.
  *
- * It is to be the same in all rows of a group.  Otherwise it would depend on
- * the order of rows, and in a parallel plan on the workers, what is in the
- * result.
+ * It must be the same in all rows of a group.  Otherwise the result would
+ * depend on the order of rows, and in a parallel plan on the workers.
  */
 #ifndef BF_BASE_FILTER_H
 #define BF_BASE_FILTER_H
 
 #include "pg_compat.h"
 
+#include "access/detoast.h"
 #include "fmgr.h"
-
-/* How much of one in memory is compared: the whole of any that fits into a table's row. */
-#define COMPARED_BYTES	BLCKSZ
 
 /* The filter of a group's first row. */
 typedef struct BaseFilter
 {
 	bool		given;			/* false if it is NULL */
-	Size		size;			/* of the value as it came: a TOAST pointer, or the whole */
-	Size		kept;			/* of it here */
-	char		bytes[FLEXIBLE_ARRAY_MEMBER];	/* the first of them */
+	bool		stored;			/* as a TOAST pointer */
+	char		pointer[TOAST_POINTER_SIZE];
+	Size		size;			/* of the whole value, detoasted */
+	uint64		hash;			/* of all its bytes, if it is compared */
 } BaseFilter;
 
 /*
@@ -31,24 +29,19 @@ typedef struct BaseFilter
  */
 extern bool is_constant_argument(FunctionCallInfo fcinfo, int argument);
 
-/* Remembers the first row's, in the given memory context. */
-extern BaseFilter *remember_base(Datum value, bool isnull, MemoryContext context);
+/*
+ * Remembers the first row's, in the given memory context.  Only one that is
+ * compared can be asked about by is_base().
+ */
+extern BaseFilter *remember_base(Datum value, bool isnull, bool compared, MemoryContext context);
 
-/* Is another form or copy of a value that filter?  Fetches both. */
-extern bool is_base_elsewhere(const BaseFilter *base, Datum value);
+/* Is a row's filter that of the first row?  NULL matches only NULL. */
+extern bool is_base(const BaseFilter *base, Datum value, bool isnull);
 
 /*
- * Is a row's filter that of the first row?  NULL is none but itself.  If the
- * first row's is large and not stored, only COMPARED_BYTES are looked at.
+ * The value as it is stored, if the base is and a filter has the same bytes;
+ * else the filter.  An UPDATE that gets the stored value writes no copy of it.
  */
-static inline bool
-is_base(const BaseFilter *base, Datum value, bool isnull)
-{
-	if (isnull || !base->given)
-		return isnull && !base->given;
-	return (VARSIZE_ANY(DatumGetPointer(value)) == base->size &&
-			memcmp(DatumGetPointer(value), base->bytes, base->kept) == 0) ||
-		is_base_elsewhere(base, value);
-}
+extern Datum stored_base_or(const BaseFilter *base, Datum filter);
 
 #endif							/* BF_BASE_FILTER_H */

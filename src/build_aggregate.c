@@ -27,15 +27,10 @@ static const StateKind build_state = {0x626C6D31, "bloomfilter_agg_"};
 typedef struct BuildState
 {
 	uint32		magic;
-	union						/* what must not change from row to row; no matter once combined */
-	{
-		struct
-		{
-			int64		expected_items; /* as asked for, 0 if it sizes itself */
-			double		rate;
-		};
-		BaseFilter *base;		/* of bloom_agg(element, filter) */
-	};
+	/* what must not change from row to row; unused once states are combined */
+	int64		expected_items; /* as asked for, 0 if it sizes itself */
+	double		rate;
+	BaseFilter *base;			/* of bloom_agg(element, filter), else NULL */
 	Accumulator accumulator;
 } BuildState;
 
@@ -89,7 +84,7 @@ begin_build(FunctionCallInfo fcinfo, const bf_params *params)
 	BuildState *state;
 
 	(void) AggCheckCallContext(fcinfo, &context);
-	state = MemoryContextAlloc(context, sizeof(*state));
+	state = MemoryContextAllocZero(context, sizeof(*state));
 	state->magic = build_state.magic;
 	begin_accumulator(&state->accumulator, params, context);
 	return state;
@@ -235,8 +230,8 @@ bloomfilter_agg_onto(PG_FUNCTION_ARGS)
 	{
 		state = PG_ARGISNULL(2) ? begin_default_build(fcinfo)
 			: begin_build_onto(fcinfo, PG_GETARG_DATUM(2));
-		if (!site->constant_base)
-			state->base = remember_base(PG_GETARG_DATUM(2), PG_ARGISNULL(2), state->accumulator.context);
+		state->base = remember_base(PG_GETARG_DATUM(2), PG_ARGISNULL(2), !site->constant_base,
+									state->accumulator.context);
 	}
 	else if (!site->constant_base && !is_base(state->base, PG_GETARG_DATUM(2), PG_ARGISNULL(2)))
 		report_changed_base();
@@ -310,7 +305,7 @@ bloomfilter_agg_deserialize(PG_FUNCTION_ARGS)
 	BuildState *state;
 
 	enter_aggregate(fcinfo, &build_state);
-	state = palloc(sizeof(*state));
+	state = palloc0(sizeof(*state));
 	state->magic = build_state.magic;
 	deserialize_accumulator(&state->accumulator, (const uint8 *) VARDATA_ANY(bytes),
 							VARSIZE_ANY_EXHDR(bytes), CurrentMemoryContext);
@@ -346,6 +341,7 @@ bloomfilter_agg_final(PG_FUNCTION_ARGS)
 {
 	FinalSite  *site = enter_final(fcinfo);
 	BuildState *state = require_state(fcinfo, 0, &build_state);
+	Datum		result;
 
 	if (state == NULL)
 	{
@@ -353,5 +349,6 @@ bloomfilter_agg_final(PG_FUNCTION_ARGS)
 
 		PG_RETURN_POINTER(make_empty_value(&params));
 	}
-	PG_RETURN_POINTER(finish_accumulator(&state->accumulator, &site->ladder));
+	result = PointerGetDatum(finish_accumulator(&state->accumulator, &site->ladder));
+	PG_RETURN_DATUM(state->base == NULL ? result : stored_base_or(state->base, result));
 }
