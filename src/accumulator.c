@@ -329,7 +329,7 @@ static Bloomfilter *
 finish_bits(const bf_filter *bits, SizeLadder *ladder)
 {
 	bf_params	params = bits->params;
-	double		cardinality = Min(measure_filter(bits).cardinality, (double) PG_INT64_MAX / 2);
+	double		cardinality = Min(measure_cardinality(bits), (double) PG_INT64_MAX / 2);
 
 	params.m = self_size(ladder, &params, (uint64) cardinality);
 	return make_resized_value(bits, &params);

@@ -39,7 +39,7 @@ bloomfilter_cardinality(PG_FUNCTION_ARGS)
 	bf_filter	filter;
 
 	open_filter(PG_GETARG_DATUM(0), &filter);
-	PG_RETURN_FLOAT8(measure_filter(&filter).cardinality);
+	PG_RETURN_FLOAT8(measure_cardinality(&filter));
 }
 
 Datum
@@ -48,7 +48,7 @@ bloomfilter_fpp(PG_FUNCTION_ARGS)
 	bf_filter	filter;
 
 	open_filter(PG_GETARG_DATUM(0), &filter);
-	PG_RETURN_FLOAT8(measure_filter(&filter).rate);
+	PG_RETURN_FLOAT8(measure_rate(&filter));
 }
 
 /* |A|, |B| and |A or B|. */
@@ -148,6 +148,7 @@ enum
 	INFO_HASHES,
 	INFO_BITS_SET,
 	INFO_FILL,
+	INFO_FULL_BLOCKS,
 	INFO_CARDINALITY,
 	INFO_CAPACITY,
 	INFO_REQUESTED_RATE,
@@ -181,6 +182,7 @@ bloomfilter_info(PG_FUNCTION_ARGS)
 	values[INFO_HASHES] = Int32GetDatum((int32) params->k);
 	values[INFO_BITS_SET] = Int64GetDatum((int64) measures.bits_set);
 	values[INFO_FILL] = Float8GetDatum((double) measures.bits_set / (double) params->m);
+	values[INFO_FULL_BLOCKS] = Int64GetDatum((int64) measures.full_blocks);
 	values[INFO_CARDINALITY] = Float8GetDatum(measures.cardinality);
 	values[INFO_CAPACITY] = Int64GetDatum(params->m == 0 ? 0 :
 										  (int64) bf_capacity(params->layout, params->k,
@@ -192,7 +194,7 @@ bloomfilter_info(PG_FUNCTION_ARGS)
 	values[INFO_SEED] = Int64GetDatum((int64) params->seed);
 
 	nulls[INFO_ELEMENT_TYPE] = params->element_class == BF_CLASS_NONE;
-	nulls[INFO_BITS_SET] = nulls[INFO_FILL] = filter.sparse;
+	nulls[INFO_BITS_SET] = nulls[INFO_FILL] = nulls[INFO_FULL_BLOCKS] = filter.sparse;
 	nulls[INFO_BITS] = nulls[INFO_CAPACITY] = params->m == 0;
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
 }

@@ -138,7 +138,7 @@ read_base(const Aggref *aggref, PlannedFilter *filter)
 	if (constant == NULL)
 		return false;
 	open_filter(constant->constvalue, &base);
-	filter->elements = measure_filter(&base).cardinality;
+	filter->elements = measure_cardinality(&base);
 	filter->rate = base.params.rate;
 	return true;
 }

@@ -19,7 +19,7 @@
 /* How many blocks have how many of their bits set. */
 typedef struct bf_histogram
 {
-	uint64_t	blocks[BF_BLOCK_BITS + 1];
+	uint32_t	blocks[BF_BLOCK_BITS + 1];	/* a filter has at most 2^22 blocks */
 } bf_histogram;
 
 extern void bf_or(uint8_t *dst, const uint8_t *src, size_t size);

@@ -25,7 +25,7 @@ bf_histogram_bits(const bf_histogram *histogram)
 	uint64_t	bits = 0;
 
 	for (unsigned set = 1; set <= BF_BLOCK_BITS; set++)
-		bits += set * histogram->blocks[set];
+		bits += (uint64_t) set * histogram->blocks[set];
 	return bits;
 }
 
@@ -35,8 +35,12 @@ bf_current_rate_blocked(const bf_shape *shape, const bf_histogram *histogram)
 	double		sum = 0;
 
 	for (int set = 1; set <= BF_BLOCK_BITS; set++)
-		sum += (double) histogram->blocks[set] *
-			pow((double) set / BF_BLOCK_BITS, shape->k);
+	{
+		/* a small filter has few different fills, and pow() is slow */
+		if (histogram->blocks[set] != 0)
+			sum += (double) histogram->blocks[set] *
+				pow((double) set / BF_BLOCK_BITS, shape->k);
+	}
 	return sum / shape->nblocks;
 }
 

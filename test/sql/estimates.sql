@@ -39,3 +39,15 @@ SELECT bits_set BETWEEN 0.44 * bits AND 0.46 * bits AS half_full, fill = bits_se
 	overfull, bytes = octet_length((a | b)::bytea) + 4 AS bytes
 FROM v, bloom_info(a | b);
 SELECT overfull FROM bloom_info(pg_temp.filter(1, 13000));
+
+-- full blocks are those with all bits set
+CREATE FUNCTION pg_temp.blocks(ones int, zeros int) RETURNS bloomfilter LANGUAGE sql AS $$
+	SELECT decode('01000006140000000ad7233c0000000000000000' || '00' || lpad(to_hex(2 * (ones + zeros)), 2, '0') ||
+		'000000000000' || repeat('ff', 64 * ones) || repeat('00', 64 * zeros), 'hex')::bloomfilter
+$$;
+SELECT ones, zeros, bits, bits_set, full_blocks, current_rate, overfull
+FROM (VALUES (2, 0), (1, 2), (0, 1)) AS v (ones, zeros), bloom_info(pg_temp.blocks(ones, zeros));
+-- a classic filter is one block; a sparse one has none
+SELECT layout, bits, bits_set, full_blocks FROM bloom_info((SELECT bloom_agg(x, bloom_create(1, 0.1, 'classic')) FROM
+	generate_series(1, 1000) x));
+SELECT layout, representation, full_blocks FROM v, bloom_info(few);
