@@ -163,17 +163,24 @@ CREATE OPERATOR <<= (
 );
 COMMENT ON OPERATOR <<= (bloomfilter, bloomfilter) IS 'all elements may be held by';
 
+--
+-- Equality, order and hashes
+--
+-- One set with one choice of parameters has one encoding, so these look at the
+-- bytes, and are the server's own functions for bytea.
+--
+
 CREATE FUNCTION bloom_eq(bloomfilter, bloomfilter) RETURNS boolean
-	AS 'MODULE_PATHNAME', 'bloomfilter_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bloom_eq(bloomfilter, bloomfilter) IS 'implementation of = operator';
 
 CREATE FUNCTION bloom_ne(bloomfilter, bloomfilter) RETURNS boolean
-	AS 'MODULE_PATHNAME', 'bloomfilter_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	AS 'byteane' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bloom_ne(bloomfilter, bloomfilter) IS 'implementation of <> operator';
 
 CREATE OPERATOR = (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_eq,
-	COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES
+	COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES, MERGES
 );
 COMMENT ON OPERATOR = (bloomfilter, bloomfilter) IS 'equal: same bytes';
 
@@ -183,12 +190,72 @@ CREATE OPERATOR <> (
 );
 COMMENT ON OPERATOR <> (bloomfilter, bloomfilter) IS 'not equal';
 
+CREATE FUNCTION bloom_lt(bloomfilter, bloomfilter) RETURNS boolean
+	AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_lt(bloomfilter, bloomfilter) IS 'implementation of < operator';
+
+CREATE FUNCTION bloom_le(bloomfilter, bloomfilter) RETURNS boolean
+	AS 'byteale' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_le(bloomfilter, bloomfilter) IS 'implementation of <= operator';
+
+CREATE FUNCTION bloom_gt(bloomfilter, bloomfilter) RETURNS boolean
+	AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_gt(bloomfilter, bloomfilter) IS 'implementation of > operator';
+
+CREATE FUNCTION bloom_ge(bloomfilter, bloomfilter) RETURNS boolean
+	AS 'byteage' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_ge(bloomfilter, bloomfilter) IS 'implementation of >= operator';
+
+CREATE FUNCTION bloom_cmp(bloomfilter, bloomfilter) RETURNS integer
+	AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_cmp(bloomfilter, bloomfilter) IS 'less-equal-greater';
+
+CREATE OPERATOR < (
+	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_lt,
+	COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (bloomfilter, bloomfilter) IS 'less than, in an arbitrary order';
+
+CREATE OPERATOR <= (
+	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_le,
+	COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (bloomfilter, bloomfilter) IS 'less than or equal, in an arbitrary order';
+
+CREATE OPERATOR > (
+	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_gt,
+	COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (bloomfilter, bloomfilter) IS 'greater than, in an arbitrary order';
+
+CREATE OPERATOR >= (
+	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_ge,
+	COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (bloomfilter, bloomfilter) IS 'greater than or equal, in an arbitrary order';
+
+CREATE FUNCTION bloom_sortsupport(internal) RETURNS void
+	AS 'bytea_sortsupport' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_sortsupport(internal) IS 'sort support';
+
+CREATE OPERATOR CLASS bloomfilter_ops
+	DEFAULT FOR TYPE bloomfilter USING btree AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 bloom_cmp(bloomfilter, bloomfilter),
+	FUNCTION 2 bloom_sortsupport(internal);
+COMMENT ON OPERATOR CLASS bloomfilter_ops USING btree IS 'arbitrary order of filters, for DISTINCT, sorting and merge joins';
+COMMENT ON OPERATOR FAMILY bloomfilter_ops USING btree IS 'arbitrary order of filters, for DISTINCT, sorting and merge joins';
+
 CREATE FUNCTION bloom_hash(bloomfilter) RETURNS integer
-	AS 'MODULE_PATHNAME', 'bloomfilter_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bloom_hash(bloomfilter) IS 'hash';
 
 CREATE FUNCTION bloom_hash_extended(bloomfilter, bigint) RETURNS bigint
-	AS 'MODULE_PATHNAME', 'bloomfilter_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	AS 'hashvarlenaextended' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bloom_hash_extended(bloomfilter, bigint) IS 'hash with a salt';
 
 CREATE OPERATOR CLASS bloomfilter_ops
@@ -240,6 +307,7 @@ CREATE FUNCTION bloom_info(
 	OUT hashes integer,
 	OUT bits_set bigint,
 	OUT fill float8,
+	OUT full_blocks bigint,
 	OUT cardinality float8,
 	OUT capacity bigint,
 	OUT requested_rate real,
@@ -282,15 +350,15 @@ CREATE FUNCTION bloom_agg_add(internal, anyelement, bloomfilter) RETURNS interna
 COMMENT ON FUNCTION bloom_agg_add(internal, anyelement, bloomfilter) IS 'aggregate transition function';
 
 CREATE FUNCTION bloom_agg_combine(internal, internal) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloomfilter_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION bloom_agg_combine(internal, internal) IS 'aggregate combine function';
 
 CREATE FUNCTION bloom_agg_serialize(internal) RETURNS bytea
-	AS 'MODULE_PATHNAME', 'bloomfilter_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION bloom_agg_serialize(internal) IS 'aggregate serialization function';
 
 CREATE FUNCTION bloom_agg_deserialize(bytea, internal) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloomfilter_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION bloom_agg_deserialize(bytea, internal) IS 'aggregate deserialization function';
 
 CREATE FUNCTION bloom_agg_final(internal) RETURNS bloomfilter

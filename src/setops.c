@@ -1,11 +1,10 @@
 /*
  * setops.c
- *		Union, intersection, containment and equality of filters.
+ *		Union, intersection and containment of filters.
  */
 #include "pg_compat.h"
 
 #include "core/bulk.h"
-#include "core/hash.h"
 #include "core/probe.h"
 #include "errors.h"
 #include "fmgr.h"
@@ -16,10 +15,6 @@ PG_FUNCTION_INFO_V1(bloomfilter_union);
 PG_FUNCTION_INFO_V1(bloomfilter_intersection);
 PG_FUNCTION_INFO_V1(bloomfilter_superset);
 PG_FUNCTION_INFO_V1(bloomfilter_subset);
-PG_FUNCTION_INFO_V1(bloomfilter_eq);
-PG_FUNCTION_INFO_V1(bloomfilter_ne);
-PG_FUNCTION_INFO_V1(bloomfilter_hash);
-PG_FUNCTION_INFO_V1(bloomfilter_hash_extended);
 
 void
 require_match(const bf_params *left, const bf_params *right)
@@ -238,40 +233,4 @@ bloomfilter_subset(PG_FUNCTION_ARGS)
 	open_filter(PG_GETARG_DATUM(0), &sub);
 	open_filter(PG_GETARG_DATUM(1), &super);
 	PG_RETURN_BOOL(may_contain_all(&super, &sub));
-}
-
-Datum
-bloomfilter_eq(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(equal_values(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)));
-}
-
-Datum
-bloomfilter_ne(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(!equal_values(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)));
-}
-
-/* As equal_values(), it leaves nothing behind. */
-static uint64
-hash_value(Datum value, uint64 salt)
-{
-	struct varlena *bytes = open_value(value);
-	uint64		hash = bf_hash_bytes(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), salt);
-
-	close_value(value, bytes);
-	return hash;
-}
-
-Datum
-bloomfilter_hash(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT32((int32) hash_value(PG_GETARG_DATUM(0), 0));
-}
-
-/* With salt 0 the low half is that of bloomfilter_hash, as the server demands. */
-Datum
-bloomfilter_hash_extended(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT64((int64) hash_value(PG_GETARG_DATUM(0), (uint64) PG_GETARG_INT64(1)));
 }

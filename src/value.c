@@ -48,19 +48,6 @@ close_value(Datum value, struct varlena *opened)
 		pfree(opened);
 }
 
-bool
-equal_values(Datum left, Datum right)
-{
-	struct varlena *a = open_value(left);
-	struct varlena *b = open_value(right);
-	bool		equal = VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
-		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
-
-	close_value(left, a);
-	close_value(right, b);
-	return equal;
-}
-
 bf_status
 check_payload(const bf_filter *filter)
 {

@@ -32,12 +32,6 @@ extern struct varlena *open_value(Datum value);
 extern void close_value(Datum value, struct varlena *opened);
 
 /*
- * One set with one choice of parameters has one encoding.  Leaves nothing
- * behind: an index build calls it in memory that lives on.
- */
-extern bool equal_values(Datum left, Datum right);
-
-/*
  * Checks what bf_decode() leaves unchecked, the order of a sparse filter's
  * hashes: for bytes from outside.
  */

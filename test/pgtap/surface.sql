@@ -42,7 +42,7 @@ SELECT has_operator('anycompatible', '<@', 'bloomfilter', 'boolean');
 SELECT ok('a' <@ bloom_add(bloom_create(1), 'a'), 'and on the left');
 SELECT has_operator('bloomfilter', op, 'bloomfilter', result)
 FROM (VALUES ('|', 'bloomfilter'), ('&', 'bloomfilter'), ('>>=', 'boolean'), ('<<=', 'boolean'), ('=', 'boolean'),
-     ('<>', 'boolean')) v (op, result);
+     ('<>', 'boolean'), ('<', 'boolean'), ('<=', 'boolean'), ('>', 'boolean'), ('>=', 'boolean')) v (op, result);
 SELECT has_leftop('#', 'bloomfilter', 'double precision');
 
 SELECT is(array_agg(o.oid::regoperator::text) FILTER (WHERE oprrest = 0 OR oprjoin = 0 OR oprcom = 0), NULL,

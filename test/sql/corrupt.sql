@@ -17,7 +17,6 @@ SELECT short | version FROM forged;
 SELECT # short FROM forged;
 SELECT bloom_info(version) FROM forged;
 SELECT bloom_fold(short, 0.1) FROM forged;
-SELECT short = version FROM forged;
 SELECT bloom_union_agg(short) FROM forged;
 SELECT bloom_intersect_agg(version) FROM forged;
 SELECT bloom_agg(1, short) FROM forged;

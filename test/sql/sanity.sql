@@ -29,8 +29,13 @@ WHERE obj_description !~ '^(I/O|aggregate .* function)$' GROUP BY 2 HAVING count
 
 -- of another library or language, with rights or settings of its own, promising not to leak, not callable by everyone
 SELECT name FROM function JOIN pg_language l ON l.oid = prolang
-WHERE prokind = 'f' AND (lanname <> 'c' OR probin IS DISTINCT FROM (SELECT min(probin) FROM function))
+WHERE prokind = 'f' AND lanname <> 'internal' AND (lanname <> 'c' OR probin IS DISTINCT FROM (SELECT min(probin) FROM function))
 	OR prosecdef OR proleakproof OR proconfig IS NOT NULL OR proacl IS NOT NULL OR proretset OR provariadic <> 0;
+-- the server's own for bytea, declared as the server declares them
+SELECT f.name, f.prosrc, (f.proisstrict, f.provolatile, f.proparallel) = (p.proisstrict, p.provolatile, p.proparallel) AS same
+FROM function f JOIN pg_language l ON l.oid = f.prolang AND lanname = 'internal' AND f.prokind = 'f'
+	LEFT JOIN pg_proc p ON p.proname = f.prosrc AND p.pronamespace = 'pg_catalog'::regnamespace
+ORDER BY f.name::text;
 -- of a schema other than the type's
 SELECT name FROM function WHERE pronamespace <> (SELECT typnamespace FROM pg_type WHERE typname = 'bloomfilter');
 -- with one implementation, but different promises
@@ -97,10 +102,10 @@ SELECT a.name, b.name FROM operator a JOIN operator b ON b.oid IN (a.oprcom, a.o
 	JOIN function f ON f.oid = a.oprcode JOIN function g ON g.oid = b.oprcode
 WHERE (f.proisstrict, f.provolatile, f.proparallel, f.procost) <> (g.proisstrict, g.provolatile, g.proparallel,
 	g.procost);
--- boolean ones without estimators, others with, or another's than the commutator's
+-- boolean ones without estimators, others with, or another's than the commutator's, but for the ordering ones
 SELECT a.name FROM operator a LEFT JOIN operator b ON b.oid = a.oprcom
 WHERE (a.oprresult = 'bool'::regtype) <> (a.oprrest <> 0) OR (a.oprrest <> 0) <> (a.oprjoin <> 0)
-	OR (a.oprrest, a.oprjoin) <> (b.oprrest, b.oprjoin);
+	OR (a.oprrest, a.oprjoin) <> (b.oprrest, b.oprjoin) AND a.oprname !~ '^[<>]=?$';
 -- with estimators of another signature
 SELECT name, oprrest, oprjoin FROM operator
 	JOIN pg_proc r ON r.oid = oprrest JOIN pg_proc j ON j.oid = oprjoin
@@ -112,7 +117,9 @@ WHERE r.proargtypes::oid[]::regtype[] <> '[0:3]={internal,oid,internal,integer}'
 SELECT name FROM operator o
 WHERE oprcanhash <> EXISTS (SELECT FROM pg_amop WHERE amopopr = o.oid AND amopstrategy = 1
 		AND amopmethod = (SELECT oid FROM pg_am WHERE amname = 'hash'))
-	OR oprcanmerge OR oprcanhash AND oprcom <> oid;
+	OR oprcanmerge <> EXISTS (SELECT FROM pg_amop WHERE amopopr = o.oid AND amopstrategy = 3
+		AND amopmethod = (SELECT oid FROM pg_am WHERE amname = 'btree'))
+	OR oprcanhash AND oprcom <> oid;
 -- whose comment is the function's
 SELECT o.name, obj_description(o.oid, 'pg_operator') FROM operator o
 	WHERE obj_description(o.oid, 'pg_operator') ~ 'implementation';
@@ -168,4 +175,5 @@ WHERE 'internal'::regtype = ANY (proargtypes)
 	AND NOT EXISTS (SELECT FROM aggregate WHERE f.oid IN (aggtransfn, aggfinalfn, aggcombinefn, aggserialfn,
 		aggdeserialfn))
 	AND NOT EXISTS (SELECT FROM operator WHERE f.oid IN (oprrest, oprjoin))
+	AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = f.oid)
 	AND NOT EXISTS (SELECT FROM pg_type WHERE typreceive = f.oid);
