@@ -182,7 +182,7 @@ SET LOCAL parallel_tuple_cost = 0;
 SET LOCAL min_parallel_table_scan_size = 0;
 SET LOCAL max_parallel_workers_per_gather = 4;
 -- No query that calls pgTAP runs in workers, so this is a query of its own.
-SET LOCAL parallel_tuple_cost = 1;
+SET LOCAL parallel_tuple_cost = 0.1;
 CREATE TABLE in_workers AS SELECT h, bloom_agg(id) AS f FROM item GROUP BY h;
 SELECT is(pg_temp.plan_of('SELECT h, bloom_agg(id) FROM item GROUP BY h', 'Partial Mode'), 'Finalize',
     'groups are made in parts');

@@ -2,7 +2,7 @@
 -- their type within a class. In a sparse filter this is exact: it lists hashes
 -- of 64 bits, so here "not in it" is as certain as "in it".
 BEGIN;
-SELECT plan(118);
+SELECT plan(119);
 
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE DOMAIN small AS smallint CHECK (VALUE < 1000);

@@ -1,7 +1,7 @@
 -- What the extension puts into a database: every object says what it is, and the
 -- planner is told what it may do with it.
 BEGIN;
-SELECT plan(28);
+SELECT plan(32);
 
 CREATE VIEW member AS
 SELECT classid, objid, pg_describe_object(classid, objid, 0) AS what

@@ -2,7 +2,7 @@
 -- everything that it allows comes back byte for byte. What is allowed is decided
 -- here by a validator of our own, made from doc/format.md.
 BEGIN;
-SELECT plan(244);
+SELECT plan(245);
 
 CREATE FUNCTION pg_temp.le(b bytea) RETURNS numeric LANGUAGE sql AS $$
     SELECT sum(get_byte(b, i) * 256::numeric ^ i) FROM generate_series(0, length(b) - 1) i
