@@ -350,20 +350,26 @@ CREATE FUNCTION bloom_agg_add(internal, anyelement, bloomfilter) RETURNS interna
 COMMENT ON FUNCTION bloom_agg_add(internal, anyelement, bloomfilter) IS 'aggregate transition function';
 
 CREATE FUNCTION bloom_agg_combine(internal, internal) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloomfilter_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 50;
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_combine(internal, internal) IS 'aggregate combine function';
 
 CREATE FUNCTION bloom_agg_serialize(internal) RETURNS bytea
-	AS 'MODULE_PATHNAME', 'bloomfilter_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_serialize(internal) IS 'aggregate serialization function';
 
 CREATE FUNCTION bloom_agg_deserialize(bytea, internal) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloomfilter_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_deserialize(bytea, internal) IS 'aggregate deserialization function';
 
 CREATE FUNCTION bloom_agg_final(internal) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_agg_final(internal) IS 'aggregate final function';
+
+-- Over no rows the filter to add to is not known.  The empty filter would lose
+-- its elements; strict, this returns NULL.
+CREATE FUNCTION bloom_agg_extend_final(internal) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_final' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_agg_extend_final(internal) IS 'aggregate final function';
 
 CREATE AGGREGATE bloom_agg(element anyelement) (
 	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
@@ -394,12 +400,12 @@ COMMENT ON AGGREGATE bloom_agg(anyelement, bigint, float8) IS
 
 CREATE AGGREGATE bloom_agg(element anyelement, filter bloomfilter) (
 	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
-	FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+	FINALFUNC = bloom_agg_extend_final, COMBINEFUNC = bloom_agg_combine,
 	SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(anyelement, bloomfilter) IS
-	'copy of a filter with all non-null values added';
+	'copy of a filter with all non-null values added; NULL over no rows';
 
 --
 -- Aggregates over filters

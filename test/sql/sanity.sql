@@ -152,7 +152,7 @@ WHERE (aggcombinefn = 0) <> (aggserialfn = 0) OR (aggserialfn = 0) <> (aggdeseri
 SELECT a.name, t.name FROM aggregate a JOIN function f ON f.oid = aggfnoid LEFT JOIN function t ON t.oid = aggtransfn
 WHERE t.oid IS NULL OR t.proargtypes::text <> aggtranstype || ' ' || f.proargtypes::text OR t.prorettype <> aggtranstype
 	OR t.proisstrict OR aggtranstype <> 'internal'::regtype OR agginitval IS NOT NULL OR aggtransspace <= 0;
--- whose final function does not take the state alone, or is strict: over no rows it makes the result
+-- whose final function does not take the state alone, or is strict: over no rows it makes the result, unless it adds to a filter
 SELECT a.name, t.name FROM aggregate a JOIN function f ON f.oid = aggfnoid LEFT JOIN function t ON t.oid = aggfinalfn
 WHERE t.oid IS NULL OR t.proargtypes::text <> aggtranstype::text OR t.prorettype <> f.prorettype OR t.proisstrict
 	OR aggfinalextra OR aggfinalmodify <> 'r';

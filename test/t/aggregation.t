@@ -56,6 +56,7 @@ SET max_parallel_workers_per_gather = 0;
 PARALLEL = """
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
+SET cpu_operator_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 4;
 """
@@ -553,9 +554,11 @@ def test_idle_workers():
             for call, plan, (digest,) in zip(forms, explained, digests):
                 base = forms[call]
                 hashes = [ref.hash_of(ref.int8(int(x)), base.seed) for x in present]
-                wanted = ref.empty() if name == "no rows" else onto(base, 20, hashes)
+                wanted = sha256(ref.empty() if name == "no rows" else onto(base, 20, hashes))
+                if name == "no rows" and "::bloomfilter" in call:
+                    wanted = ""  # NULL
                 title = f"{name}, 4 workers, leader {participation}, {call[:40]}"
-                same(digest, sha256(wanted), title)
+                same(digest, wanted, title)
                 check_plan(plan, ["Finalize Aggregate", "Partial Aggregate", "Workers Planned: 4"], title)
                 launched = int(re.search(r"Workers Launched: (\d)", "\n".join(plan))[1])
                 runs += 1
@@ -991,8 +994,8 @@ def base_of(label):
 @functools.lru_cache(None)
 def filter_text(label, elements):
     """What bloom_agg must give for an array_agg of the same rows."""
-    if elements == "":
-        return hex_of(ref.empty())  # over no rows
+    if elements == "":  # over no rows; the filter to add to is not seen then
+        return "" if label == "onto" else hex_of(ref.empty())
     base = base_of(label)
     hashes = [ref.hash_of(ref.int8(int(x)), base.seed) for x in elements[1:-1].split(",") if x != "NULL"]
     return hex_of(onto(base, 20, hashes))
