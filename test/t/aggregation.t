@@ -56,7 +56,7 @@ SET max_parallel_workers_per_gather = 0;
 PARALLEL = """
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
-SET cpu_operator_cost = 0;
+SET cpu_tuple_cost = 1;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 4;
 """
