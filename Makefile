@@ -5,7 +5,7 @@ DATA = sql/bloomtype--1.0.0.sql
 
 CORE = bulk combine estimate format hashset hex sizing sparse stream
 GLUE = accumulator aggregate base_filter build build_aggregate element errors \
-	filter_cache fold header_cache info intersect_aggregate io measure membership memory \
+	estimated_filter filter_cache fold header_cache info intersect_aggregate io measure membership memory \
 	module params planned_filter selectivity setops union_aggregate value
 OBJS = $(CORE:%=src/core/%.o) $(GLUE:%=src/%.o)
 

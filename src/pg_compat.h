@@ -24,6 +24,11 @@
 	} while (0)
 #endif
 
+/* From 16 on outer joins count among the relations of a query. */
+#if PG_VERSION_NUM < 160000
+#define all_query_rels all_baserels
+#endif
+
 /* 18 writes it in front of a declaration. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()

@@ -2,31 +2,37 @@
  * planned_filter.c
  *		What the planner knows of a filter that the query is going to build.
  *
- * An uncorrelated subquery is planned before the query around it, which sees
- * its result as a parameter: SS_process_sublinks() in PostgreSQL's subselect.c.
- * The plan of one that aggregates tells how many elements go into the filter.
+ * An uncorrelated subquery and a materialized CTE are planned before the query
+ * around them: SS_process_sublinks() and SS_process_ctes() in PostgreSQL's
+ * subselect.c.  A subquery in FROM is planned before the tables it is joined
+ * to.  Their PlannerInfo tells how many elements go into the filter, whatever
+ * the shape of their plans, parallel or by partitions.
  */
 #include "pg_compat.h"
+
+#include <math.h>
 
 #include "access/htup_details.h"
 #include "aggregate.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
+#include "estimated_filter.h"
 #include "fmgr.h"
-#include "measure.h"
-#include "nodes/plannodes.h"
-#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "params.h"
+#include "parser/parsetree.h"
 #include "planned_filter.h"
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 #include "value.h"
 
-/* The InitPlan that sets a parameter, or NULL. */
-static SubPlan *
-find_init_plan(PlannerInfo *root, int parameter)
+/* The query of the InitPlan that sets a parameter, or NULL. */
+static PlannerInfo *
+init_plan_query(PlannerInfo *root, int parameter)
 {
+	List	   *subroots = root->glob->subroots;
+
 	for (; root != NULL; root = root->parent_root)
 	{
 		ListCell   *cell;
@@ -36,55 +42,82 @@ find_init_plan(PlannerInfo *root, int parameter)
 			SubPlan    *subplan = lfirst_node(SubPlan, cell);
 
 			if (subplan->subLinkType == EXPR_SUBLINK && list_member_int(subplan->setParam, parameter))
-				return subplan;
+				return list_nth(subroots, subplan->plan_id - 1);
 		}
 	}
 	return NULL;
 }
 
-/* How many of a parallel plan's workers' rows make all rows: see get_parallel_divisor(). */
-static double
-parallel_divisor(const Gather *gather)
+/* The query of a CTE that is not inlined, or NULL: see set_cte_pathlist(). */
+static PlannerInfo *
+cte_query(PlannerInfo *root, const RangeTblEntry *rte)
 {
-	double		leader = parallel_leader_participation ? 1 - 0.3 * gather->num_workers : 0;
+	List	   *subroots = root->glob->subroots;
 
-	return gather->num_workers + Max(leader, 0);
-}
-
-/* How many rows go into an aggregation without GROUP BY; -1 if its plan does not tell. */
-static double
-aggregated_rows(const Agg *aggregation)
-{
-	const Plan *input = outerPlan(aggregation);
-	double		times = 1;
-
-	if (DO_AGGSPLIT_COMBINE(aggregation->aggsplit))
-	{
-		const Plan *partial;
-
-		if (input == NULL || !IsA(input, Gather))
-			return -1;
-		times = parallel_divisor((const Gather *) input);
-		partial = outerPlan(input);
-		if (partial == NULL || !IsA(partial, Agg) ||
-			DO_AGGSPLIT_COMBINE(((const Agg *) partial)->aggsplit))
-			return -1;
-		input = outerPlan(partial);
-	}
-	return input == NULL ? -1 : input->plan_rows * times;
-}
-
-/* The call of an aggregate without GROUP BY that is all a plan returns; or NULL. */
-static const Aggref *
-returned_aggregate(const Plan *plan)
-{
-	const Expr *expression;
-
-	if (plan == NULL || !IsA(plan, Agg) || ((const Agg *) plan)->numCols != 0 ||
-		list_length(plan->targetlist) != 1)
+	for (Index level = rte->ctelevelsup; level > 0 && root != NULL; level--)
+		root = root->parent_root;
+	if (root == NULL || rte->self_reference)
 		return NULL;
-	expression = linitial_node(TargetEntry, plan->targetlist)->expr;
-	return IsA(expression, Aggref) ? (const Aggref *) expression : NULL;
+	for (int i = 0; i < list_length(root->cte_plan_ids); i++)
+	{
+		CommonTableExpr *cte = list_nth_node(CommonTableExpr, root->parse->cteList, i);
+		int			plan_id = list_nth_int(root->cte_plan_ids, i);
+
+		if (strcmp(cte->ctename, rte->ctename) == 0)
+			return plan_id > 0 ? list_nth(subroots, plan_id - 1) : NULL;
+	}
+	return NULL;
+}
+
+/* The query that a column comes from, or NULL if that is a table. */
+static PlannerInfo *
+column_query(PlannerInfo *root, const Var *column)
+{
+	const RangeTblEntry *rte;
+
+	if (column->varlevelsup > 0 || column->varno <= 0 || column->varno >= root->simple_rel_array_size)
+		return NULL;
+	rte = root->simple_rte_array[column->varno];
+	if (rte->rtekind == RTE_CTE)
+		return cte_query(root, rte);
+	if (rte->rtekind != RTE_SUBQUERY || root->simple_rel_array[column->varno] == NULL)
+		return NULL;
+	return root->simple_rel_array[column->varno]->subroot;
+}
+
+/*
+ * What a query computes as its nth column, or NULL; root becomes that query.
+ * The columns of a UNION come from several queries, and those of an INSERT are
+ * not what it returns.
+ */
+static Node *
+enter_query(PlannerInfo **root, PlannerInfo *query, AttrNumber column)
+{
+	const TargetEntry *entry;
+
+	if (query == NULL || query->parse->commandType != CMD_SELECT || query->parse->setOperations != NULL)
+		return NULL;
+	*root = query;
+	entry = get_tle_by_resno(query->processed_tlist, column);
+	return entry == NULL ? NULL : (Node *) entry->expr;
+}
+
+/* The call of an aggregate that computes a filter, and the query it is part of; or NULL. */
+static const Aggref *
+find_aggregate(PlannerInfo **root, Node *filter)
+{
+	while (filter != NULL)
+	{
+		if (IsA(filter, Aggref))
+			return (const Aggref *) filter;
+		if (IsA(filter, Var))
+			filter = enter_query(root, column_query(*root, (Var *) filter), ((Var *) filter)->varattno);
+		else if (IsA(filter, Param) && ((Param *) filter)->paramkind == PARAM_EXEC)
+			filter = enter_query(root, init_plan_query(*root, ((Param *) filter)->paramid), 1);
+		else
+			return NULL;
+	}
+	return NULL;
 }
 
 /* Is that bloom_agg, whatever it is called and wherever it stands? */
@@ -105,7 +138,7 @@ builds_filter(const Aggref *aggref)
 	return info.fn_addr == bloomfilter_agg_final;
 }
 
-/* An argument that is a constant but not NULL, or NULL. */
+/* The value of an argument, or NULL if it is not known or is NULL. */
 static const Const *
 constant_argument(const Aggref *aggref, int argument)
 {
@@ -130,7 +163,7 @@ requested_rate(const Aggref *aggref)
 
 /* What the filter holds that the second argument says to add to; false if it is no constant. */
 static bool
-read_base(const Aggref *aggref, PlannedFilter *filter)
+read_base(PlannerInfo *root, const Aggref *aggref, PlannedFilter *filter)
 {
 	const Const *constant = constant_argument(aggref, 1);
 	bf_filter	base;
@@ -138,7 +171,7 @@ read_base(const Aggref *aggref, PlannedFilter *filter)
 	if (constant == NULL)
 		return false;
 	open_filter(constant->constvalue, &base);
-	filter->elements = measure_cardinality(&base);
+	filter->elements = measure_once(estimate_filter(root, (Node *) constant), &base).cardinality;
 	filter->rate = base.params.rate;
 	return true;
 }
@@ -150,7 +183,7 @@ read_base(const Aggref *aggref, PlannedFilter *filter)
  * aggref->args.
  */
 static bool
-read_arguments(const Aggref *aggref, PlannedFilter *filter)
+read_arguments(PlannerInfo *root, const Aggref *aggref, PlannedFilter *filter)
 {
 	const List *types = aggref->aggargtypes;
 	int			count = list_length(types);
@@ -158,7 +191,7 @@ read_arguments(const Aggref *aggref, PlannedFilter *filter)
 	if (aggref->aggdirectargs != NIL || count < 1 || count > 3)
 		return false;
 	if (count == 2 && lsecond_oid(types) == aggref->aggtype)
-		return read_base(aggref, filter);
+		return read_base(root, aggref, filter);
 	if ((count > 1 && lsecond_oid(types) != INT8OID) || (count > 2 && lthird_oid(types) != FLOAT8OID))
 		return false;
 	filter->elements = 0;
@@ -184,29 +217,48 @@ distinct_elements(PlannerInfo *root, Node *element, double rows)
 	return estimate_num_groups(root, list_make1(element), rows, NULL, NULL);
 }
 
+/* How many rows a query aggregates: those of the join of all its tables.  -1 if not known. */
+static double
+aggregated_rows(PlannerInfo *root)
+{
+	RelOptInfo *joined;
+	int			table;
+
+	if (bms_is_empty(root->all_query_rels))
+		return 1;
+	joined = bms_get_singleton_member(root->all_query_rels, &table)
+		? find_base_rel(root, table) : find_join_rel(root, root->all_query_rels);
+	return joined == NULL ? -1 : Max(joined->rows, 1);
+}
+
+/*
+ * How many distinct elements an aggregate gets from so many rows.  Those of the
+ * share of rows that FILTER lets through are counted as estimate_num_groups()
+ * does for a share of a table.
+ */
+static double
+aggregated_elements(PlannerInfo *root, const Aggref *aggref, double rows)
+{
+	double		distinct = distinct_elements(root, (Node *) linitial_node(TargetEntry, aggref->args)->expr, rows);
+	double		share = 1;
+
+	if (aggref->aggfilter != NULL)
+		share = clause_selectivity(root, (Node *) aggref->aggfilter, 0, JOIN_INNER, NULL);
+	return distinct * (1 - pow(1 - share, rows / distinct));
+}
+
 bool
 find_planned_filter(PlannerInfo *root, Node *operand, PlannedFilter *filter)
 {
-	const Param *parameter = (const Param *) operand;
-	const SubPlan *subplan;
-	const Plan *plan;
-	const Aggref *aggref;
+	const Aggref *aggref = find_aggregate(&root, operand);
 	double		rows;
 
-	if (!IsA(operand, Param) || parameter->paramkind != PARAM_EXEC)
+	if (aggref == NULL || root->parse->groupClause != NIL || root->parse->groupingSets != NIL ||
+		!builds_filter(aggref))
 		return false;
-	subplan = find_init_plan(root, parameter->paramid);
-	if (subplan == NULL)
+	rows = aggregated_rows(root);
+	if (rows < 0 || !read_arguments(root, aggref, filter))
 		return false;
-	plan = list_nth(root->glob->subplans, subplan->plan_id - 1);
-	aggref = returned_aggregate(plan);
-	if (aggref == NULL || aggref->aggfilter != NULL || !builds_filter(aggref))
-		return false;
-	rows = aggregated_rows((const Agg *) plan);
-	if (rows < 0 || !read_arguments(aggref, filter))
-		return false;
-	filter->elements += distinct_elements(list_nth(root->glob->subroots, subplan->plan_id - 1),
-										  (Node *) linitial_node(TargetEntry, aggref->args)->expr,
-										  rows);
+	filter->elements += aggregated_elements(root, aggref, rows);
 	return true;
 }

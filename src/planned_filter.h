@@ -16,8 +16,8 @@ typedef struct PlannedFilter
 } PlannedFilter;
 
 /*
- * Is an operand the result of a subquery of the form "(SELECT bloom_agg(x) FROM
- * ...)" that is planned to run once, an InitPlan?  If so, what its plan says.
+ * Is an operand what bloom_agg computes in a subquery that runs once, an
+ * InitPlan, or in a CTE or FROM clause below it?  If so, what is known of it.
  */
 extern bool find_planned_filter(PlannerInfo *root, Node *operand, PlannedFilter *filter);
 

@@ -19,11 +19,12 @@
 #include "catalog/pg_type.h"
 #include "core/probe.h"
 #include "element.h"
+#include "estimated_filter.h"
 #include "fmgr.h"
 #include "io.h"
-#include "measure.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
 #include "planned_filter.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
@@ -58,12 +59,9 @@ is_bloomfilter_type(Oid type)
 	return info.fn_addr == bloomfilter_in;
 }
 
-/*
- * The filter, simplified, and the other side of an operator's arguments; false
- * if none of them is a filter.
- */
+/* The filter and the other side of an operator's arguments; false if none of them is a filter. */
 static bool
-split_arguments(PlannerInfo *root, List *args, Node **filter, Node **element)
+split_arguments(List *args, Node **filter, Node **element)
 {
 	if (list_length(args) != 2)
 		return false;
@@ -73,7 +71,7 @@ split_arguments(PlannerInfo *root, List *args, Node **filter, Node **element)
 
 		if (!is_bloomfilter_type(exprType(candidate)))
 			continue;
-		*filter = estimate_expression_value(root, candidate);
+		*filter = candidate;
 		*element = list_nth(args, 1 - side);
 		return true;
 	}
@@ -89,6 +87,25 @@ typedef struct ProbedValues
 	double		matched_frequency;
 } ProbedValues;
 
+/*
+ * The hashes of values, with the blocks of a dense filter on their way from
+ * memory: a table with 365 partitions has 73,000 values in its statistics.
+ */
+static uint64 *
+hash_values(const AttStatsSlot *slot, const bf_filter *filter, HashElement hash)
+{
+	uint64	   *hashes = palloc(slot->nvalues * sizeof(*hashes));
+	bf_shape	shape = bf_shape_of(&filter->params);
+
+	for (int i = 0; i < slot->nvalues; i++)
+	{
+		hashes[i] = hash(slot->values[i], filter->params.seed);
+		if (!filter->sparse)
+			bf_bits_prefetch(filter->payload, &shape, hashes[i]);
+	}
+	return hashes;
+}
+
 /* Probes the common values, or the bounds of the histogram of the others. */
 static ProbedValues
 probe_statistics(VariableStatData *variable, int kind, const bf_filter *filter,
@@ -96,24 +113,27 @@ probe_statistics(VariableStatData *variable, int kind, const bf_filter *filter,
 {
 	ProbedValues probed = {0};
 	AttStatsSlot slot;
+	uint64	   *hashes;
 	int			parts = ATTSTATSSLOT_VALUES |
 		(kind == STATISTIC_KIND_MCV ? ATTSTATSSLOT_NUMBERS : 0);
 
 	if (!HeapTupleIsValid(variable->statsTuple) ||
 		!get_attstatsslot(&slot, variable->statsTuple, kind, InvalidOid, parts))
 		return probed;
+	hashes = hash_values(&slot, filter, hash);
 	probed.count = slot.nvalues;
 	for (int i = 0; i < slot.nvalues; i++)
 	{
 		float4		frequency = i < slot.nnumbers ? slot.numbers[i] : 0;
 
 		probed.frequency += frequency;
-		if (bf_contains(filter, hash(slot.values[i], filter->params.seed)))
+		if (bf_contains(filter, hashes[i]))
 		{
 			probed.matches++;
 			probed.matched_frequency += frequency;
 		}
 	}
+	pfree(hashes);
 	free_attstatsslot(&slot);
 	return probed;
 }
@@ -128,59 +148,66 @@ null_fraction(VariableStatData *variable)
 
 /*
  * The share of the uncommon values that are in a filter, given how many of its
- * elements are left for them.  That is right if all elements of the filter
- * come from this column.  If there are more than the column has values, they
- * cannot, and the histogram's bounds, a sample of these values, must tell how
- * many do.  They are not asked otherwise: they are evenly spaced, and often so
- * are the values that a filter was built from.
+ * elements are left for them, if all of these come from this column.
  */
 static double
-share_of_uncommon(double elements, double distinct, double rate, const ProbedValues *bounds)
+share_of_uncommon(double elements, double distinct, double rate)
 {
-	if (elements > distinct && bounds->count > 0)
-		return (bounds->matches + 1) / (bounds->count + 1);
 	elements = Min(elements / distinct, 1);
 	return elements + (1 - elements) * rate;
 }
 
-/* The share of a column's rows that a filter lets through. */
+/*
+ * The same if there are more elements than the column has values, so that they
+ * cannot all come from it: the histogram's bounds, a sample of these values,
+ * tell how many do.  They are not asked otherwise: they are evenly spaced, and
+ * often so are the values that a filter was built from.  Negative if there is
+ * no histogram.
+ */
 static double
-estimate_share(VariableStatData *variable, const bf_filter *filter, HashElement hash)
+share_of_bounds(VariableStatData *variable, const bf_filter *filter, HashElement hash)
 {
-	FilterMeasures measures = measure_filter(filter);
-	ProbedValues common = probe_statistics(variable, STATISTIC_KIND_MCV, filter, hash);
 	ProbedValues bounds = probe_statistics(variable, STATISTIC_KIND_HISTOGRAM, filter, hash);
+
+	return bounds.count > 0 ? (bounds.matches + 1) / (bounds.count + 1) : -1;
+}
+
+/* The share of a column's rows that a filter with these measures lets through. */
+static double
+estimate_share(VariableStatData *variable, const bf_filter *filter, FilterMeasures measures,
+			   HashElement hash)
+{
+	ProbedValues common = probe_statistics(variable, STATISTIC_KIND_MCV, filter, hash);
 	bool		is_default;
 	double		distinct = get_variable_numdistinct(variable, &is_default) - common.count;
+	double		elements = Max(measures.cardinality - common.matches, 0);
 	double		uncommon = Max(1 - common.frequency - null_fraction(variable), 0);
+	double		share = -1;
 
 	if (is_default)
 		return DEFAULT_SELECTIVITY;
 	if (distinct < 1)
 		return common.matched_frequency;
-	return common.matched_frequency +
-		uncommon * share_of_uncommon(Max(measures.cardinality - common.matches, 0),
-									 distinct, measures.rate, &bounds);
+	if (elements > distinct)
+		share = share_of_bounds(variable, filter, hash);
+	if (share < 0)
+		share = share_of_uncommon(elements, distinct, measures.rate);
+	return common.matched_frequency + uncommon * share;
 }
 
 /* Is an expression also joined to another table, by equality? */
 static bool
-is_joined(PlannerInfo *root, Node *node)
+is_joined(PlannerInfo *root, VariableStatData *variable)
 {
-	ListCell   *class_cell;
 	ListCell   *cell;
 
-	foreach(class_cell, root->eq_classes)
+	foreach(cell, root->eq_classes)
 	{
-		EquivalenceClass *class = lfirst_node(EquivalenceClass, class_cell);
+		EquivalenceClass *class = lfirst_node(EquivalenceClass, cell);
 
-		if (bms_membership(class->ec_relids) != BMS_MULTIPLE)
-			continue;
-		foreach(cell, class->ec_members)
-		{
-			if (equal(lfirst_node(EquivalenceMember, cell)->em_expr, node))
-				return true;
-		}
+		if (bms_membership(class->ec_relids) == BMS_MULTIPLE &&
+			find_ec_member_matching_expr(class, (Expr *) variable->var, variable->rel->relids) != NULL)
+			return true;
 	}
 	return false;
 }
@@ -195,22 +222,23 @@ is_joined(PlannerInfo *root, Node *node)
 static double
 estimate_planned_share(PlannerInfo *root, VariableStatData *variable, const PlannedFilter *planned)
 {
-	const ProbedValues none = {0};
 	bool		is_default;
 	double		distinct = get_variable_numdistinct(variable, &is_default);
 	double		share;
 
 	if (is_default || distinct < 1)
 		return DEFAULT_SELECTIVITY;
-	share = share_of_uncommon(planned->elements, distinct, planned->rate, &none);
-	if (is_joined(root, variable->var))
+	share = share_of_uncommon(planned->elements, distinct, planned->rate);
+	if (is_joined(root, variable))
 		share = sqrt(share);
 	return (1 - null_fraction(variable)) * share;
 }
 
 static double
-constant_selectivity(VariableStatData *variable, Node *node, Oid operator, const Const *constant)
+constant_selectivity(VariableStatData *variable, Node *node, Oid operator,
+					 EstimatedFilter *estimated)
 {
+	const Const *constant = (const Const *) estimated->value;
 	bf_filter	filter;
 	ElementType element;
 	HashElement hash;
@@ -225,24 +253,26 @@ constant_selectivity(VariableStatData *variable, Node *node, Oid operator, const
 		(hash = lookup_hash(&element, filter.params.element_class)) == NULL ||
 		!statistic_proc_security_check(variable, get_opcode(operator)))
 		return DEFAULT_SELECTIVITY;
-	return estimate_share(variable, &filter, hash);
+	return estimate_share(variable, &filter, measure_once(estimated, &filter), hash);
 }
 
 static double
 contains_selectivity(PlannerInfo *root, Oid operator, List *args, int varRelid)
 {
-	Node	   *filter;
+	Node	   *operand;
 	Node	   *node;
+	EstimatedFilter *filter;
 	PlannedFilter planned;
 	VariableStatData variable;
 	double		selectivity = DEFAULT_SELECTIVITY;
 
-	if (!split_arguments(root, args, &filter, &node))
+	if (!split_arguments(args, &operand, &node))
 		return selectivity;
+	filter = estimate_filter(root, operand);
 	examine_variable(root, node, varRelid, &variable);
-	if (IsA(filter, Const))
-		selectivity = constant_selectivity(&variable, node, operator, (Const *) filter);
-	else if (variable.rel != NULL && find_planned_filter(root, filter, &planned))
+	if (IsA(filter->value, Const))
+		selectivity = constant_selectivity(&variable, node, operator, filter);
+	else if (variable.rel != NULL && find_planned_filter(root, filter->value, &planned))
 		selectivity = estimate_planned_share(root, &variable, &planned);
 	ReleaseVariableStats(variable);
 	CLAMP_PROBABILITY(selectivity);

@@ -47,6 +47,42 @@ SELECT filter_of('SELECT bloom_agg(x) FROM generate_series(19001, 400000) x') AS
 SELECT off_by('SELECT * FROM uniform WHERE x <@ ' || :'foreign_values') <= 2 AS foreign_values;
 SELECT rows_expected('SELECT * FROM uniform WHERE x <@ NULL::bloomfilter') AS null_filter;
 
+-- A filter is looked at once in a planning, whatever the number of partitions: a
+-- STABLE function is evaluated once, also where that plans another query.
+CREATE TABLE twice (half int, x int, name varchar) PARTITION BY LIST (half);
+CREATE TABLE twice_1 PARTITION OF twice FOR VALUES IN (1);
+CREATE TABLE twice_2 PARTITION OF twice FOR VALUES IN (2);
+INSERT INTO twice SELECT half, x, name FROM uniform, generate_series(1, 2) half;
+ANALYZE twice;
+CREATE SEQUENCE evaluations;
+CREATE FUNCTION evaluated(n bigint) RETURNS bloomfilter STABLE LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM nextval('evaluations'), rows_expected('SELECT * FROM uniform WHERE bloom_create(1) @> x');
+	RETURN (SELECT bloom_agg(x, 20000) FROM generate_series(1, n) x);
+END
+$$;
+SELECT abs(rows_expected('SELECT * FROM twice WHERE evaluated(5000) @> x') / 10000 - 1) < 0.05 AS quarter,
+	abs(rows_expected('SELECT * FROM twice WHERE evaluated(10000) @> x AND evaluated(5000) @> x') / 5000 - 1) < 0.05
+		AS quarter_of_half,
+	nextval('evaluations') - 1 AS evaluations;
+-- but no longer than that: filters of one size, which may well come to lie at the same address
+CREATE FUNCTION expected_of(filters bloomfilter[]) RETURNS SETOF float8 LANGUAGE plpgsql AS $$
+DECLARE
+	f bloomfilter;
+	plan json;
+BEGIN
+	FOREACH f IN ARRAY filters LOOP
+		EXECUTE 'EXPLAIN (FORMAT json) SELECT * FROM uniform WHERE $1 @> x' INTO plan USING f;
+		RETURN NEXT plan -> 0 -> 'Plan' ->> 'Plan Rows';
+	END LOOP;
+END
+$$;
+SELECT count(*) FILTER (WHERE abs(rows / (5000 * (1 + i % 4)) - 1) < 0.05) AS as_many
+FROM expected_of(ARRAY(SELECT bloom_agg(x, 20000) FROM generate_series(1, 20) i, generate_series(1, 5000 * (1 + i % 4)) x
+	GROUP BY i ORDER BY i)) WITH ORDINALITY AS e (rows, i);
+DROP FUNCTION expected_of(bloomfilter[]), evaluated(bigint);
+DROP SEQUENCE evaluations;
+
 -- a filter that a subquery will build: the values that are expected to go into it
 SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000)') <= 2 AS subquery,
 	off_by('SELECT * FROM uniform WHERE (SELECT bloom_agg(x, 1000) FROM uniform WHERE x <= 1000) @> x') <= 2 AS commuted,
@@ -55,9 +91,26 @@ SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM unifor
 		(SELECT bloom_agg(x) FROM uniform WHERE x <= 2000) OFFSET 0) v WHERE v.x = u.x)') <= 2 AS nested,
 	off_by('WITH c AS MATERIALIZED (SELECT x FROM uniform WHERE x <= 2000)
 		SELECT * FROM uniform WHERE (SELECT bloom_agg(x) FROM c) @> x') <= 2 AS cte,
-	off_by('SELECT * FROM uniform WHERE name <@ (SELECT bloom_agg(name) FROM uniform WHERE x > 100)') <= 2 AS most;
+	off_by('SELECT * FROM uniform WHERE name <@ (SELECT bloom_agg(name) FROM uniform WHERE x > 100)') <= 2 AS most,
+	off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(u.x) FROM uniform u LEFT JOIN skewed v ON v.x = u.x
+		WHERE u.x <= 400)') <= 2 AS of_a_join;
+-- the values that FILTER lets through, of 10 rows each
+CREATE TABLE tens AS SELECT i % 2000 AS x, i FROM generate_series(1, 20000) i;
+ANALYZE tens;
+SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FILTER (WHERE x > 19800) FROM uniform)') <= 2 AS filtered,
+	off_by('SELECT * FROM tens WHERE x <@ (SELECT bloom_agg(x) FILTER (WHERE i <= 500) FROM tens)') <= 2 AS filtered_tens;
+-- one that a CTE or a subquery in FROM computes
+SELECT off_by(format('WITH c AS %s (SELECT 1 AS one, bloom_agg(x) AS f FROM uniform WHERE x <= 500)
+	SELECT * FROM uniform WHERE %s @> x', materialized, filter)) <= 2 AS from_cte
+FROM (VALUES ('MATERIALIZED', '(SELECT f FROM c)'), ('NOT MATERIALIZED', '(SELECT f FROM c)'),
+	('MATERIALIZED', '(SELECT f FROM c WHERE one = 1 LIMIT 1)'), ('MATERIALIZED', '(SELECT (SELECT f FROM c))'),
+	('MATERIALIZED', '(WITH d AS MATERIALIZED (SELECT f FROM c) SELECT f FROM d)'),
+	('', '(SELECT f FROM (SELECT f FROM c OFFSET 0) AS s)')) AS v (materialized, filter);
 -- one element however many rows, and 1 % of the others
-SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(7) FROM uniform)') BETWEEN 200 AND 202 AS constant;
+SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(7) FROM uniform)') BETWEEN 200 AND 202 AS constant,
+	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(7))') BETWEEN 200 AND 202 AS no_table,
+	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FILTER (WHERE x = 7) FROM uniform)')
+		BETWEEN 200 AND 202 AS filtered;
 -- joined on the same column it counts half, by orders of magnitude: 2,000 of 20,000 and 1 % of the others
 CREATE FUNCTION scanned(query text, alias text) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE
@@ -72,6 +125,12 @@ FROM (VALUES ('SELECT * FROM uniform u JOIN uniform v USING (x) WHERE v.x <= 200
 		AND (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000) @> u.x'),
 	('SELECT * FROM uniform u WHERE x IN (SELECT x FROM uniform v WHERE x <= 2000)
 		AND x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000)')) v (q);
+-- also if one side is varchar, or a partition
+SELECT scanned(q, 'u_1') / (20000 * sqrt(0.1 + 0.9 * 0.01)) BETWEEN 0.9 AND 1.1 AS joined
+FROM (VALUES ('SELECT * FROM twice u JOIN uniform v USING (x)
+		WHERE (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000) @> u.x'),
+	('SELECT * FROM twice u JOIN uniform v USING (name)
+		WHERE (SELECT bloom_agg(name) FROM uniform WHERE x <= 2000) @> u.name')) v (q);
 SELECT scanned('SELECT * FROM uniform u JOIN skewed v ON v.x = length(u.name)
 	WHERE (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000) @> u.x', 'u') / (20000 * (0.1 + 0.9 * 0.01)) BETWEEN 0.9 AND 1.1 AS joined_by_another;
 
@@ -79,9 +138,19 @@ SELECT scanned('SELECT * FROM uniform u JOIN skewed v ON v.x = length(u.name)
 CREATE TABLE stored AS SELECT bloom_agg(x) AS f FROM uniform;
 SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT f FROM stored)') AS stored,
 	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_union_agg(f) FROM stored)') AS "union",
-	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FILTER (WHERE x = 7) FROM uniform)') AS filtered,
 	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform GROUP BY x > 0)') AS grouped,
-	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) | bloom_agg(x) FROM uniform)') AS "computed";
+	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) | bloom_agg(x) FROM uniform)') AS "computed",
+	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 50
+		UNION ALL SELECT NULL WHERE false)') AS "union_all",
+	rows_expected('WITH RECURSIVE c AS (SELECT bloom_agg(x) AS f FROM uniform WHERE x <= 50
+		UNION ALL SELECT f FROM c WHERE false) SELECT * FROM uniform WHERE x <@ (SELECT f FROM c)') AS recursive,
+	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 50
+		GROUP BY GROUPING SETS ((), ()) LIMIT 1)') AS grouping_sets;
+-- what a CTE returns is not what it inserts
+CREATE TABLE inserted (x int, f bloomfilter);
+SELECT rows_expected('WITH c AS (INSERT INTO inserted SELECT 1, bloom_agg(x) FROM uniform WHERE x <= 50
+	RETURNING x, f | f) SELECT * FROM uniform WHERE x <@ (SELECT "?column?" FROM c)') AS "returning";
+DROP TABLE inserted;
 SELECT rows_expected('SELECT * FROM uniform u JOIN stored AS s ON s.f @> u.x') /
 	rows_expected('SELECT * FROM uniform u CROSS JOIN stored') AS "join";
 -- a filter that elements are added to counts with what it holds, and is not to be known if it is stored
@@ -107,6 +176,14 @@ SET min_parallel_table_scan_size = 0;
 EXPLAIN (COSTS OFF) SELECT bloom_agg(x) FROM uniform;
 SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000)') <= 2
 	AS parallel_subquery;
+SET enable_partitionwise_aggregate = on;
+EXPLAIN (COSTS OFF) SELECT bloom_agg(x) FROM twice;
+SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM twice WHERE x <= 200)') <= 2 AS partitionwise;
+SET max_parallel_workers_per_gather = 0;
+EXPLAIN (COSTS OFF) SELECT bloom_agg(x) FROM twice;
+SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM twice WHERE x <= 200)') <= 2 AS partitionwise;
+RESET max_parallel_workers_per_gather;
+RESET enable_partitionwise_aggregate;
 -- what is made of the aggregate is not the aggregate
 SELECT rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) | bloom_agg(x) FROM uniform WHERE x <= 500)') AS "computed",
 	off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 500 HAVING count(*) > 5)') <= 2
@@ -182,4 +259,4 @@ DROP OPERATOR <@@> (uniform, text);
 DROP OPERATOR <@@> (bloomfilter, text);
 DROP FUNCTION wanted(text), wanted(uniform, text), wanted(bloomfilter, text);
 DROP FUNCTION same(text, text), off_by(text), rows_expected(text), filter_of(text);
-DROP TABLE uniform, skewed, stored, parts;
+DROP TABLE uniform, skewed, tens, twice, stored, parts;
