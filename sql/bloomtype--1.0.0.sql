@@ -59,13 +59,13 @@ COMMENT ON CAST (bloomfilter AS bytea) IS 'binary form of a filter';
 --
 
 CREATE FUNCTION bloom_create(
-	expected_items bigint,
+	expected_items float8,
 	false_positive_rate float8 DEFAULT 0.01,
 	layout text DEFAULT 'blocked',
 	seed bigint DEFAULT 0)
 	RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_create' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_create(bigint, float8, text, bigint) IS
+COMMENT ON FUNCTION bloom_create(float8, float8, text, bigint) IS
 	'empty filter with room for so many distinct elements at a false-positive rate';
 
 CREATE FUNCTION bloom_add(filter bloomfilter, element anycompatible) RETURNS bloomfilter
@@ -74,12 +74,12 @@ COMMENT ON FUNCTION bloom_add(bloomfilter, anycompatible) IS
 	'filter with one element more; NULL adds nothing';
 
 CREATE FUNCTION bloom_bytes(
-	expected_items bigint,
+	expected_items float8,
 	false_positive_rate float8 DEFAULT 0.01,
 	layout text DEFAULT 'blocked')
 	RETURNS bigint
 	AS 'MODULE_PATHNAME', 'bloomfilter_bytes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_bytes(bigint, float8, text) IS
+COMMENT ON FUNCTION bloom_bytes(float8, float8, text) IS
 	'bytes that a filter for so many distinct elements takes when it is full';
 
 --
@@ -337,13 +337,13 @@ CREATE FUNCTION bloom_agg_add(internal, anyelement) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_self_sized' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bloom_agg_add(internal, anyelement) IS 'aggregate transition function';
 
-CREATE FUNCTION bloom_agg_add(internal, anyelement, bigint) RETURNS internal
+CREATE FUNCTION bloom_agg_add(internal, anyelement, float8) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_sized' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_add(internal, anyelement, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_add(internal, anyelement, float8) IS 'aggregate transition function';
 
-CREATE FUNCTION bloom_agg_add(internal, anyelement, bigint, float8) RETURNS internal
+CREATE FUNCTION bloom_agg_add(internal, anyelement, float8, float8) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_sized' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_add(internal, anyelement, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_add(internal, anyelement, float8, float8) IS 'aggregate transition function';
 
 CREATE FUNCTION bloom_agg_add(internal, anyelement, bloomfilter) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_onto' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -380,22 +380,22 @@ CREATE AGGREGATE bloom_agg(element anyelement) (
 COMMENT ON AGGREGATE bloom_agg(anyelement) IS
 	'filter of all non-null values, sized by itself for a false-positive rate of 1 %';
 
-CREATE AGGREGATE bloom_agg(element anyelement, expected_items bigint) (
+CREATE AGGREGATE bloom_agg(element anyelement, expected_items float8) (
 	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
 	FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
 	SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(anyelement, bigint) IS
+COMMENT ON AGGREGATE bloom_agg(anyelement, float8) IS
 	'filter of all non-null values, with room for so many distinct ones at a false-positive rate of 1 %';
 
-CREATE AGGREGATE bloom_agg(element anyelement, expected_items bigint, false_positive_rate float8) (
+CREATE AGGREGATE bloom_agg(element anyelement, expected_items float8, false_positive_rate float8) (
 	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
 	FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
 	SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(anyelement, bigint, float8) IS
+COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8) IS
 	'filter of all non-null values, with room for so many distinct ones (NULL: sized by itself) at a false-positive rate';
 
 CREATE AGGREGATE bloom_agg(element anyelement, filter bloomfilter) (

@@ -308,7 +308,7 @@ encode_bits_of_set(Accumulator *accumulator, const bf_params *params)
 
 /* The filter of an accumulator without a size that still holds all its hashes. */
 static Bloomfilter *
-finish_set(Accumulator *accumulator, SizeLadder *ladder)
+finish_set(Accumulator *accumulator)
 {
 	bf_filter	header = {.params = accumulator->params, .sparse = true};
 
@@ -318,7 +318,7 @@ finish_set(Accumulator *accumulator, SizeLadder *ladder)
 		header.params.element_class = BF_CLASS_NONE;
 		return make_empty_value(&header.params);
 	}
-	header.params.m = self_size(ladder, &header.params, header.nhashes);
+	header.params.m = self_size(&header.params, header.nhashes);
 	if (header.nhashes <= bf_sparse_limit(header.params.m))
 		return encode_set(&accumulator->set, &header);
 	return encode_bits_of_set(accumulator, &header.params);
@@ -326,22 +326,22 @@ finish_set(Accumulator *accumulator, SizeLadder *ladder)
 
 /* The filter of an accumulator without a size that went over to bits. */
 static Bloomfilter *
-finish_bits(const bf_filter *bits, SizeLadder *ladder)
+finish_bits(const bf_filter *bits)
 {
 	bf_params	params = bits->params;
 	double		cardinality = Min(measure_cardinality(bits), (double) PG_INT64_MAX / 2);
 
-	params.m = self_size(ladder, &params, (uint64) cardinality);
+	params.m = self_size(&params, (uint64) cardinality);
 	return make_resized_value(bits, &params);
 }
 
 Bloomfilter *
-finish_accumulator(Accumulator *accumulator, SizeLadder *ladder)
+finish_accumulator(Accumulator *accumulator)
 {
 	bf_filter	view = view_accumulator(accumulator);
 
 	if (accumulator->sizing)
-		return view.sparse ? finish_set(accumulator, ladder) : finish_bits(&view, ladder);
+		return view.sparse ? finish_set(accumulator) : finish_bits(&view);
 	return view.sparse ? encode_set(&accumulator->set, &view) : copy_value(&view);
 }
 

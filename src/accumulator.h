@@ -82,7 +82,7 @@ extern void accumulate_other(Accumulator *accumulator, Accumulator *other);
  * The finished filter, in the current memory context.  The accumulator can go
  * on after it.
  */
-extern Bloomfilter *finish_accumulator(Accumulator *accumulator, SizeLadder *ladder);
+extern Bloomfilter *finish_accumulator(Accumulator *accumulator);
 
 /* Its state as bytes, and back: checks that the bytes are of such a state. */
 extern bytea *serialize_accumulator(Accumulator *accumulator);

@@ -21,7 +21,7 @@ Datum
 bloomfilter_create(PG_FUNCTION_ARGS)
 {
 	bf_layout	layout = layout_from_name(text_to_cstring(PG_GETARG_TEXT_PP(2)));
-	bf_params	params = solve_params(PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1), layout,
+	bf_params	params = solve_params(PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), layout,
 									  (uint64) PG_GETARG_INT64(3));
 
 	PG_RETURN_POINTER(make_empty_value(&params));

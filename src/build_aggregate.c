@@ -13,6 +13,7 @@
 #include "errors.h"
 #include "fmgr.h"
 #include "setops.h"
+#include "utils/float.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_agg_self_sized);
 PG_FUNCTION_INFO_V1(bloomfilter_agg_sized);
@@ -28,7 +29,7 @@ typedef struct BuildState
 {
 	uint32		magic;
 	/* what must not change from row to row; unused once states are combined */
-	int64		expected_items; /* as asked for, 0 if it sizes itself */
+	double		expected_items; /* as asked for, 0 if it sizes itself */
 	double		rate;
 	BaseFilter *base;			/* of bloom_agg(element, filter), else NULL */
 	Accumulator accumulator;
@@ -43,15 +44,12 @@ typedef struct BuildSite
 	void	   *aggregate;
 	ElementType element;
 	bool		constant_base;	/* the filter to add to, if any, cannot change */
-	int64		expected_items; /* what params are for */
-	double		rate;
-	bf_params	params;
 } BuildSite;
 
 static pg_noinline BuildSite *
 make_build_site(FunctionCallInfo fcinfo)
 {
-	BuildSite	resolved = {.expected_items = -1};
+	BuildSite	resolved = {0};
 	BuildSite  *site;
 
 	require_aggregate(fcinfo, &build_state, &resolved.aggregate);
@@ -126,45 +124,38 @@ bloomfilter_agg_self_sized(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* Parameters are solved once for all groups that have the same. */
 static pg_noinline BuildState *
-begin_sized_build(FunctionCallInfo fcinfo, BuildSite *site, int64 expected_items, double rate)
+begin_sized_build(FunctionCallInfo fcinfo, double expected_items, double rate)
 {
-	BuildState *state;
+	bf_params	params = expected_items == 0 ? unsized_params(rate)
+		: solve_params(expected_items, rate, BF_BLOCKED, 0);
+	BuildState *state = begin_build(fcinfo, &params);
 
-	if (site->expected_items != expected_items || site->rate != rate)
-	{
-		site->params = expected_items == 0 ? unsized_params(rate)
-			: solve_params(expected_items, rate, BF_BLOCKED, 0);
-		site->expected_items = expected_items;
-		site->rate = rate;
-	}
-	state = begin_build(fcinfo, &site->params);
 	state->expected_items = expected_items;
 	state->rate = rate;
 	return state;
 }
 
 static pg_noinline void
-report_changed_parameters(const BuildState *state, int64 expected_items, double rate)
+report_changed_parameters(const BuildState *state, double expected_items, double rate)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("expected number of elements and false-positive rate must not change within an aggregate"),
-			 errdetail("They were %lld and %g, and are now %lld and %g.",
-					   (long long) state->expected_items, state->rate,
-					   (long long) expected_items, rate)));
+			 errdetail("They were %s and %g, and are now %s and %g.",
+					   float8out_internal(state->expected_items), state->rate,
+					   float8out_internal(expected_items), rate)));
 }
 
 /* Arguments 2 and, if there is one, 3; expected_items is 0 for NULL. */
 static inline void
-get_size_arguments(FunctionCallInfo fcinfo, int64 *expected_items, double *rate)
+get_size_arguments(FunctionCallInfo fcinfo, double *expected_items, double *rate)
 {
 	*expected_items = 0;
 	*rate = DEFAULT_RATE;
 	if (!PG_ARGISNULL(2))
 	{
-		*expected_items = PG_GETARG_INT64(2);
+		*expected_items = PG_GETARG_FLOAT8(2);
 		check_expected_items(*expected_items);
 	}
 	if (PG_NARGS() > 3)
@@ -186,12 +177,12 @@ bloomfilter_agg_sized(PG_FUNCTION_ARGS)
 {
 	BuildSite  *site = enter_transition(fcinfo);
 	BuildState *state = require_state(fcinfo, 0, &build_state);
-	int64		expected_items;
+	double		expected_items;
 	double		rate;
 
 	get_size_arguments(fcinfo, &expected_items, &rate);
 	if (state == NULL)
-		state = begin_sized_build(fcinfo, site, expected_items, rate);
+		state = begin_sized_build(fcinfo, expected_items, rate);
 	else if (state->expected_items != expected_items || state->rate != rate)
 		report_changed_parameters(state, expected_items, rate);
 	add_argument(fcinfo, state, &site->element);
@@ -312,43 +303,20 @@ bloomfilter_agg_deserialize(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/*
- * What the final function keeps from group to group in fn_extra: the ladder of
- * sizes is solved once per query.
- */
-typedef struct FinalSite
-{
-	void	   *aggregate;
-	SizeLadder	ladder;
-} FinalSite;
-
-static FinalSite *
-enter_final(FunctionCallInfo fcinfo)
-{
-	FinalSite  *site = fcinfo->flinfo->fn_extra;
-
-	if (site == NULL)
-	{
-		site = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(*site));
-		fcinfo->flinfo->fn_extra = site;
-	}
-	require_aggregate(fcinfo, &build_state, &site->aggregate);
-	return site;
-}
-
 Datum
 bloomfilter_agg_final(PG_FUNCTION_ARGS)
 {
-	FinalSite  *site = enter_final(fcinfo);
-	BuildState *state = require_state(fcinfo, 0, &build_state);
+	BuildState *state;
 	Datum		result;
 
+	enter_aggregate(fcinfo, &build_state);
+	state = require_state(fcinfo, 0, &build_state);
 	if (state == NULL)
 	{
 		bf_params	params = unsized_params(DEFAULT_RATE);
 
 		PG_RETURN_POINTER(make_empty_value(&params));
 	}
-	result = PointerGetDatum(finish_accumulator(&state->accumulator, &site->ladder));
+	result = PointerGetDatum(finish_accumulator(&state->accumulator));
 	PG_RETURN_DATUM(state->base == NULL ? result : stored_base_or(state->base, result));
 }

@@ -9,6 +9,7 @@
 
 #include "errors.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 
 /* The errdetail of a verdict on bytes. */
 static int
@@ -196,12 +197,12 @@ report_class_mismatch(uint32 filter_class, uint32 element_class)
 }
 
 void
-report_too_large(double rate, int64 items, uint64 capacity)
+report_too_large(double rate, double items, uint64 capacity)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-			 errmsg("bloom filter for %lld elements at a false-positive rate of %g would be too large",
-					(long long) items, rate),
+			 errmsg("bloom filter for %s elements at a false-positive rate of %g would be too large",
+					float8out_internal(items), rate),
 			 errdetail("The largest filter has %llu bits, enough for %llu elements at this rate.",
 					   (unsigned long long) BF_MAX_BITS, (unsigned long long) capacity),
 			 errhint("Ask for a higher rate, or spread the elements over several filters.")));

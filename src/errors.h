@@ -31,6 +31,6 @@ pg_noreturn extern void report_mismatch(bf_mismatch mismatch, const bf_params *l
 pg_noreturn extern void report_class_mismatch(uint32 filter_class, uint32 element_class);
 
 /* A filter for so many elements would be larger than any can be. */
-pg_noreturn extern void report_too_large(double rate, int64 items, uint64 capacity);
+pg_noreturn extern void report_too_large(double rate, double items, uint64 capacity);
 
 #endif							/* BF_ERRORS_H */

@@ -9,7 +9,6 @@
 #include "access/htup_details.h"
 #include "core/bulk.h"
 #include "core/estimate.h"
-#include "core/sizing.h"
 #include "errors.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -184,9 +183,7 @@ bloomfilter_info(PG_FUNCTION_ARGS)
 	values[INFO_FILL] = Float8GetDatum((double) measures.bits_set / (double) params->m);
 	values[INFO_FULL_BLOCKS] = Int64GetDatum((int64) measures.full_blocks);
 	values[INFO_CARDINALITY] = Float8GetDatum(measures.cardinality);
-	values[INFO_CAPACITY] = Int64GetDatum(params->m == 0 ? 0 :
-										  (int64) bf_capacity(params->layout, params->k,
-															  params->rate, params->m));
+	values[INFO_CAPACITY] = Int64GetDatum((int64) filter_capacity(params));
 	values[INFO_REQUESTED_RATE] = Float4GetDatum(params->rate);
 	values[INFO_CURRENT_RATE] = Float8GetDatum(measures.rate);
 	values[INFO_BYTES] = Int64GetDatum((int64) (VARHDRSZ + bf_encoded_size(&filter)));
@@ -204,7 +201,7 @@ Datum
 bloomfilter_bytes(PG_FUNCTION_ARGS)
 {
 	bf_layout	layout = layout_from_name(text_to_cstring(PG_GETARG_TEXT_PP(2)));
-	bf_params	params = solve_params(PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1), layout, 0);
+	bf_params	params = solve_params(PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), layout, 0);
 	bf_filter	full = {.params = params};
 
 	PG_RETURN_INT64((int64) (VARHDRSZ + bf_encoded_size(&full)));

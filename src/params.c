@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "mb/pg_wchar.h"
 #include "params.h"
+#include "utils/float.h"
 
 bf_layout
 layout_from_name(const char *name)
@@ -26,12 +27,12 @@ layout_from_name(const char *name)
 }
 
 void
-report_too_few_items(int64 items)
+report_too_few_items(double items)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("expected number of elements must be at least 1"),
-			 errdetail("It is %lld.", (long long) items)));
+			 errdetail("It is %s.", float8out_internal(items))));
 }
 
 float
@@ -48,18 +49,38 @@ check_rate(double rate)
 	return rounded;
 }
 
+/* Solutions depend on nothing but their questions, so the whole backend shares them. */
+static bf_solutions solutions;
+
+uint64
+filter_capacity(const bf_params *params)
+{
+	return params->m == 0 ? 0
+		: bf_capacity(&solutions, params->layout, params->k, params->rate, params->m);
+}
+
+static pg_noinline pg_noreturn void
+report_no_size(const bf_params *params, double items)
+{
+	bf_params	largest = *params;
+
+	largest.m = BF_MAX_BITS;
+	report_too_large(params->rate, items, filter_capacity(&largest));
+}
+
 bf_params
-solve_params(int64 expected_items, double rate, bf_layout layout, uint64 seed)
+solve_params(double expected_items, double rate, bf_layout layout, uint64 seed)
 {
 	bf_params	params = {.layout = layout, .seed = seed};
 
 	check_expected_items(expected_items);
 	params.rate = check_rate(rate);
 	params.k = bf_k_for_rate(layout, params.rate);
-	params.m = bf_bits_for(layout, params.k, params.rate, (uint64) expected_items);
+	if (expected_items <= (double) BF_MAX_BITS)
+		params.m = bf_bits_for(&solutions, layout, params.k, params.rate,
+							   (uint64) ceil(expected_items));
 	if (params.m == 0)
-		report_too_large(params.rate, expected_items,
-						 bf_capacity(layout, params.k, params.rate, BF_MAX_BITS));
+		report_no_size(&params, expected_items);
 	return params;
 }
 
@@ -74,25 +95,14 @@ unsized_params(double rate)
 }
 
 uint64
-self_size(SizeLadder *ladder, const bf_params *params, uint64 n)
+self_size(const bf_params *params, uint64 n)
 {
-	if (ladder->k != params->k || ladder->rate != params->rate)
-	{
-		ladder->k = params->k;
-		ladder->rate = params->rate;
-		ladder->known = 0;
-	}
-	for (int rung = 0; rung < (int) lengthof(ladder->capacity); rung++)
-	{
-		uint64		m = (uint64) BF_BLOCK_BITS << rung;
+	bf_params	sized = *params;
 
-		if (rung == ladder->known)
-		{
-			ladder->capacity[rung] = bf_capacity(BF_BLOCKED, params->k, params->rate, m);
-			ladder->known++;
-		}
-		if (n <= ladder->capacity[rung])
-			return m;
+	for (sized.m = BF_BLOCK_BITS; sized.m <= BF_MAX_BITS; sized.m *= 2)
+	{
+		if (n <= filter_capacity(&sized))
+			return sized.m;
 	}
-	report_too_large(params->rate, (int64) n, ladder->capacity[lengthof(ladder->capacity) - 1]);
+	report_no_size(params, (double) n);
 }

@@ -14,13 +14,13 @@
 /* "blocked" or "classic"; an error for anything else. */
 extern bf_layout layout_from_name(const char *name);
 
-pg_noreturn extern void report_too_few_items(int64 items);
+pg_noreturn extern void report_too_few_items(double items);
 
-/* An error unless it is positive; inline, as transition functions ask per row. */
+/* An error below 1 and for NaN; inline, as transition functions ask per row. */
 static inline void
-check_expected_items(int64 items)
+check_expected_items(double items)
 {
-	if (unlikely(items < 1))
+	if (unlikely(!(items >= 1)))
 		report_too_few_items(items);
 }
 
@@ -31,28 +31,23 @@ check_expected_items(int64 items)
  */
 extern float check_rate(double rate);
 
-/* The parameters of a filter for so many elements; checks everything. */
-extern bf_params solve_params(int64 expected_items, double rate, bf_layout layout, uint64 seed);
+/*
+ * The parameters of a filter for so many elements, a fraction rounded up;
+ * checks everything.  Cheap but for the first time with a rate or, in the
+ * classic layout, with a rate and a number.
+ */
+extern bf_params solve_params(double expected_items, double rate, bf_layout layout, uint64 seed);
 
 /* The parameters of a filter that has no size yet. */
 extern bf_params unsized_params(double rate);
 
-/*
- * The sizes of filters that size themselves, the powers of two of blocks,
- * with how many elements they hold.  Solved as far as they are asked for.
- */
-typedef struct SizeLadder
-{
-	uint32		k;				/* what the ladder is for */
-	float		rate;
-	int			known;			/* rungs solved so far */
-	uint64		capacity[23];	/* of 512, 1024, ... BF_MAX_BITS bits */
-} SizeLadder;
+/* The most elements with which a filter keeps its rate; 0 without a size.  As cheap. */
+extern uint64 filter_capacity(const bf_params *params);
 
 /*
- * The least size for n elements at the parameters' rate; an error if there is
- * none.  The ladder, zeroed at first, may be kept from call to call.
+ * The least size for n elements at the parameters' rate that is a power of two
+ * of blocks; an error if there is none.
  */
-extern uint64 self_size(SizeLadder *ladder, const bf_params *params, uint64 n);
+extern uint64 self_size(const bf_params *params, uint64 n);
 
 #endif							/* BF_PARAMS_H */

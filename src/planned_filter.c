@@ -192,7 +192,7 @@ read_arguments(PlannerInfo *root, const Aggref *aggref, PlannedFilter *filter)
 		return false;
 	if (count == 2 && lsecond_oid(types) == aggref->aggtype)
 		return read_base(root, aggref, filter);
-	if ((count > 1 && lsecond_oid(types) != INT8OID) || (count > 2 && lthird_oid(types) != FLOAT8OID))
+	if ((count > 1 && lsecond_oid(types) != FLOAT8OID) || (count > 2 && lthird_oid(types) != FLOAT8OID))
 		return false;
 	filter->elements = 0;
 	filter->rate = count > 2 ? requested_rate(aggref) : DEFAULT_RATE;

@@ -154,7 +154,7 @@ finish_union(UnionState *state)
 		Bloomfilter *part;
 		Bloomfilter *united;
 
-		part = finish_accumulator(part_of_union(state, i), NULL);
+		part = finish_accumulator(part_of_union(state, i));
 		if (i == 0)
 		{
 			pfree(result);

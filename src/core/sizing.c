@@ -5,7 +5,7 @@
 #include "sizing.h"
 
 #include <math.h>
-#include <stddef.h>
+#include <stdbool.h>
 
 /*
  * Up to this many bits the rate of a block is computed exactly; above, the
@@ -17,15 +17,29 @@
 #define SATURATED 0.9999
 
 /*
- * A block that holds more elements than this is taken for full; with k = 1 it
+ * A block that holds as many elements as this is taken for full; with k = 1 it
  * has 0.03 % of its bits left.
  */
 #define BLOCK_TABLE_SIZE 4096
 
-/* The rate of one block of the blocked layout, by how many elements it holds. */
+/* The size of an element is a whole number of parts of a bit. */
+#define PARTS_PER_BIT UINT64_C(1024)
+#define PARTS_PER_BLOCK (PARTS_PER_BIT * BF_BLOCK_BITS)
+#define MOST_PARTS (PARTS_PER_BIT * BF_MAX_BITS)	/* of the largest filter */
+
+/* A number of blocks is below 2^7, or that times a power of two. */
+#define SIGNIFICANT_BITS 7
+
+/*
+ * The rate of one block of the blocked layout, by how many elements it holds:
+ * as far as it has been asked for.
+ */
 typedef struct block_rates
 {
-	uint32_t	count;			/* beyond the table the rate is taken as 1 */
+	uint32_t	k;
+	uint32_t	count;
+	double		hit[BF_MAX_K + 1];
+	double		covered[BF_MAX_K + 1];	/* for count - 1 elements */
 	double		rate[BLOCK_TABLE_SIZE];
 } block_rates;
 
@@ -92,20 +106,25 @@ start_covering(uint32_t k, double covered[BF_MAX_K + 1])
 }
 
 static void
-tabulate_block_rates(uint32_t k, block_rates *table)
+start_block_rates(block_rates *table, uint32_t k)
 {
-	double		hit[BF_MAX_K + 1];
-	double		covered[BF_MAX_K + 1];
-
-	distinct_hits(k, BF_BLOCK_BITS, hit);
-	start_covering(k, covered);
+	distinct_hits(k, BF_BLOCK_BITS, table->hit);
+	start_covering(k, table->covered);
+	table->k = k;
 	table->rate[0] = 0;
 	table->count = 1;
-	while (table->count < BLOCK_TABLE_SIZE && table->rate[table->count - 1] < SATURATED)
+}
+
+static double
+block_rate(block_rates *table, uint64_t elements)
+{
+	while (elements >= table->count && table->count < BLOCK_TABLE_SIZE &&
+		   table->rate[table->count - 1] < SATURATED)
 	{
-		cover(k, BF_BLOCK_BITS, covered);
-		table->rate[table->count++] = rate_of(k, hit, covered);
+		cover(table->k, BF_BLOCK_BITS, table->covered);
+		table->rate[table->count++] = rate_of(table->k, table->hit, table->covered);
 	}
+	return elements < table->count ? table->rate[elements] : 1;
 }
 
 /*
@@ -130,8 +149,8 @@ rate_of_large_block(uint32_t k, double bits, double n)
 	return integer_power(filled, k) * exp(0.5 * k * (k - 1) * relative);
 }
 
-static double
-rate_of_single_block(uint32_t k, uint64_t bits, uint64_t n)
+double
+bf_classic_rate(uint32_t k, uint64_t m, uint64_t n)
 {
 	double		hit[BF_MAX_K + 1];
 	double		covered[BF_MAX_K + 1];
@@ -139,64 +158,99 @@ rate_of_single_block(uint32_t k, uint64_t bits, uint64_t n)
 
 	if (n == 0)
 		return 0;
-	if (bits > EXACT_BITS)
-		return fmin(rate_of_large_block(k, (double) bits, (double) n), 1);
+	if (m > EXACT_BITS)
+		return fmin(rate_of_large_block(k, (double) m, (double) n), 1);
 
-	distinct_hits(k, (double) bits, hit);
+	distinct_hits(k, (double) m, hit);
 	start_covering(k, covered);
 	for (uint64_t i = 0; i < n && rate < SATURATED; i++)
 	{
-		cover(k, (double) bits, covered);
+		cover(k, (double) m, covered);
 		rate = rate_of(k, hit, covered);
 	}
 	return rate < SATURATED ? rate : 1;
 }
 
 /*
- * The mean of the block rates when n elements fall into nblocks > 1 blocks:
- * a block holds j of them with binomial probability.  The weights are built
- * from the most probable j outwards by their ratios and normalised at the
- * end, which needs no factorial and loses no digit.
+ * The mean of the block rates when endlessly many blocks hold so many elements
+ * on average: a block holds j of them with Poisson probability.  The weights
+ * are built from the most probable j outwards by their ratios and normalised
+ * at the end, which needs no factorial and loses no digit.
  */
 static double
-rate_of_blocks(const block_rates *table, uint64_t nblocks, uint64_t n)
+rate_of_many_blocks(block_rates *table, double load)
 {
 	const double negligible = 1e-22;
-	double		odds = 1 / ((double) nblocks - 1);
-	uint64_t	mode = (uint64_t) (((double) n + 1) / (double) nblocks);
+	uint64_t	mode = (uint64_t) load;
 	double		total = 0;
 	double		sum = 0;
 	double		weight = 1;
 
-	if (mode > 2 * (uint64_t) table->count + 64)
-		return 1;				/* not one block in 10^20 is that far below */
-
-	for (uint64_t j = mode; j <= n && weight > negligible; j++)
+	for (uint64_t j = mode; weight > negligible; j++)
 	{
 		total += weight;
-		sum += weight * (j < table->count ? table->rate[j] : 1);
-		weight *= (double) (n - j) / (double) (j + 1) * odds;
+		sum += weight * block_rate(table, j);
+		weight *= load / (double) (j + 1);
 	}
 	weight = 1;
 	for (uint64_t j = mode; j > 0 && weight > negligible; j--)
 	{
-		weight *= (double) j / ((double) (n - j + 1) * odds);
+		weight *= (double) j / load;
 		total += weight;
-		sum += weight * (j - 1 < table->count ? table->rate[j - 1] : 1);
+		sum += weight * block_rate(table, j - 1);
 	}
 	return sum / total;
 }
 
-/* The rate of either layout, given the table that only BF_BLOCKED needs. */
+/* The rate of one block that holds so many elements, linear between whole numbers. */
 static double
-rate_with_table(bf_layout layout, const block_rates *table, uint32_t k,
-				uint64_t m, uint64_t n)
+rate_of_one_block(block_rates *table, double load)
 {
-	if (layout == BF_CLASSIC)
-		return rate_of_single_block(k, m, n);
-	if (m == BF_BLOCK_BITS)
-		return n < table->count ? table->rate[n] : 1;
-	return rate_of_blocks(table, m / BF_BLOCK_BITS, n);
+	uint64_t	whole = (uint64_t) load;
+	double		rate = block_rate(table, whole);
+
+	return rate + (load - (double) whole) * (block_rate(table, whole + 1) - rate);
+}
+
+/*
+ * Do blocks keep the rate, however many they are, at so many parts of a bit
+ * for each element?  Where the rate of a block is convex in the number of its
+ * elements, the more blocks there are, the more these numbers vary and the
+ * higher is the mean; where it is concave, which is from a fill of 1 - 1 / k
+ * on, the fewer.
+ */
+static bool
+keeps_rate(block_rates *table, double rate, uint64_t per_element)
+{
+	double		load = (double) PARTS_PER_BLOCK / (double) per_element;
+
+	return rate_of_one_block(table, load) <= rate && rate_of_many_blocks(table, load) <= rate;
+}
+
+/* The least size of an element that keeps the rate, or more than MOST_PARTS. */
+static uint64_t
+solve_per_element(uint32_t k, double rate)
+{
+	block_rates table;
+	uint64_t	enough = 128 * PARTS_PER_BIT;
+	uint64_t	too_few = 0;
+
+	start_block_rates(&table, k);
+	while (enough <= MOST_PARTS && !keeps_rate(&table, rate, enough))
+	{
+		too_few = enough;
+		enough *= 2;
+	}
+	while (enough - too_few > 1)
+	{
+		uint64_t	middle = too_few + (enough - too_few) / 2;
+
+		if (keeps_rate(&table, rate, middle))
+			enough = middle;
+		else
+			too_few = middle;
+	}
+	return enough;
 }
 
 /*
@@ -227,56 +281,38 @@ bf_k_for_rate(bf_layout layout, double rate)
 	return k;
 }
 
-double
-bf_expected_rate(bf_layout layout, uint32_t k, uint64_t m, uint64_t n)
+static uint64_t
+solve_classic_bits(uint32_t k, double rate, uint64_t n)
 {
-	block_rates table;
-
-	if (layout == BF_BLOCKED)
-		tabulate_block_rates(k, &table);
-	return rate_with_table(layout, &table, k, m, n);
-}
-
-uint64_t
-bf_bits_for(bf_layout layout, uint32_t k, double rate, uint64_t n)
-{
-	uint64_t	unit = layout == BF_BLOCKED ? BF_BLOCK_BITS : BF_WORD_BITS;
-	uint64_t	enough = 1;		/* in units, once the first loop is done */
+	uint64_t	enough = 1;
 	uint64_t	too_few;
-	block_rates table;
 
-	if (layout == BF_BLOCKED)
-		tabulate_block_rates(k, &table);
-	while (rate_with_table(layout, &table, k, enough * unit, n) > rate)
+	while (bf_classic_rate(k, enough * BF_WORD_BITS, n) > rate)
 	{
 		enough *= 2;
-		if (enough * unit > BF_MAX_BITS)
+		if (enough * BF_WORD_BITS > BF_MAX_BITS)
 			return 0;
 	}
-
 	too_few = enough / 2;
 	while (enough - too_few > 1)
 	{
 		uint64_t	middle = too_few + (enough - too_few) / 2;
 
-		if (rate_with_table(layout, &table, k, middle * unit, n) > rate)
+		if (bf_classic_rate(k, middle * BF_WORD_BITS, n) > rate)
 			too_few = middle;
 		else
 			enough = middle;
 	}
-	return enough * unit;
+	return enough * BF_WORD_BITS;
 }
 
-uint64_t
-bf_capacity(bf_layout layout, uint32_t k, double rate, uint64_t m)
+static uint64_t
+solve_classic_capacity(uint32_t k, double rate, uint64_t m)
 {
 	uint64_t	fits = 0;
 	uint64_t	too_many = 1;
-	block_rates table;
 
-	if (layout == BF_BLOCKED)
-		tabulate_block_rates(k, &table);
-	while (rate_with_table(layout, &table, k, m, too_many) <= rate)
+	while (bf_classic_rate(k, m, too_many) <= rate)
 	{
 		fits = too_many;
 		too_many *= 2;
@@ -285,10 +321,74 @@ bf_capacity(bf_layout layout, uint32_t k, double rate, uint64_t m)
 	{
 		uint64_t	middle = fits + (too_many - fits) / 2;
 
-		if (rate_with_table(layout, &table, k, m, middle) <= rate)
+		if (bf_classic_rate(k, m, middle) <= rate)
 			fits = middle;
 		else
 			too_many = middle;
 	}
 	return fits;
+}
+
+static uint64_t
+solve(const bf_solution *question)
+{
+	switch (question->unknown)
+	{
+		case BF_CLASSIC_BITS:
+			return solve_classic_bits(question->k, question->rate, question->given);
+		case BF_CLASSIC_CAPACITY:
+			return solve_classic_capacity(question->k, question->rate, question->given);
+		default:
+			return solve_per_element(question->k, question->rate);
+	}
+}
+
+/* The answer, from memory if it is there; otherwise it replaces the oldest one. */
+static uint64_t
+remember(bf_solutions *solutions, bf_unknown unknown, uint32_t k, double rate, uint64_t given)
+{
+	bf_solution *solution = solutions->solution;
+
+	for (int i = 0; i < BF_SOLUTIONS; i++, solution++)
+	{
+		if (solution->unknown == unknown && solution->k == k && solution->rate == rate &&
+			solution->given == given)
+			return solution->answer;
+	}
+	solution = &solutions->solution[solutions->oldest];
+	solutions->oldest = (solutions->oldest + 1) % BF_SOLUTIONS;
+	*solution = (bf_solution) {.unknown = unknown, .k = k, .rate = rate, .given = given};
+	solution->answer = solve(solution);
+	return solution->answer;
+}
+
+static uint64_t
+round_up_blocks(uint64_t nblocks)
+{
+	uint64_t	unit = 1;
+
+	while (nblocks >= unit << SIGNIFICANT_BITS)
+		unit *= 2;
+	return (nblocks + unit - 1) / unit * unit;
+}
+
+uint64_t
+bf_bits_for(bf_solutions *solutions, bf_layout layout, uint32_t k, double rate, uint64_t n)
+{
+	uint64_t	parts;
+
+	if (layout == BF_CLASSIC)
+		return remember(solutions, BF_CLASSIC_BITS, k, rate, n);
+	parts = remember(solutions, BF_PER_ELEMENT, k, rate, 0);
+	if (n > MOST_PARTS / parts)
+		return 0;
+	return round_up_blocks((n * parts + PARTS_PER_BLOCK - 1) / PARTS_PER_BLOCK) * BF_BLOCK_BITS;
+}
+
+uint64_t
+bf_capacity(bf_solutions *solutions, bf_layout layout, uint32_t k, double rate, uint64_t m)
+{
+	if (layout == BF_CLASSIC)
+		return remember(solutions, BF_CLASSIC_CAPACITY, k, rate, m);
+	return PARTS_PER_BIT * m / remember(solutions, BF_PER_ELEMENT, k, rate, 0);
 }

@@ -2,11 +2,16 @@
  * sizing.h
  *		How many bits and hash functions n elements need at a rate p, and back.
  *
- * The model is the exact mean over all sets of n random elements: how full
- * blocks are is a binomial mixture, and within a block the rate is the
- * probability that k further throws hit only occupied bits.  The textbook's
+ * The model is the mean over all sets of n random elements: within a block the
+ * rate is the probability that k further throws hit only occupied bits, and
+ * blocks differ in how many elements they hold.  The textbook's
  * (1 - e^(-kn/m))^k leaves out both effects and undersizes: a blocked filter
  * by 3 % at p = 0.01, and any filter of few bits at small p.
+ *
+ * A classic filter has the least m that keeps the rate.  A blocked one has a
+ * constant number of bits for each element, which depends on the rate alone
+ * and is enough for any number of blocks, and then the next number of blocks
+ * of few significant bits, so that filters fold by halves.
  */
 #ifndef BF_SIZING_H
 #define BF_SIZING_H
@@ -23,18 +28,51 @@
 extern uint32_t bf_k_for_rate(bf_layout layout, double rate);
 
 /*
- * The expected false-positive rate of a filter that holds n elements.
- * Microseconds to a millisecond.
+ * The expected false-positive rate of a classic filter that holds n elements.
+ * Up to a millisecond.
  */
-extern double bf_expected_rate(bf_layout layout, uint32_t k, uint64_t m, uint64_t n);
+extern double bf_classic_rate(uint32_t k, uint64_t m, uint64_t n);
+
+typedef enum bf_unknown
+{
+	BF_PER_ELEMENT,				/* bits for each element of a blocked filter, in 1/1024 */
+	BF_CLASSIC_BITS,			/* of so many elements */
+	BF_CLASSIC_CAPACITY			/* of so many bits */
+} bf_unknown;
+
+typedef struct bf_solution
+{
+	bf_unknown	unknown;
+	uint32_t	k;				/* 0 if there is no solution here */
+	double		rate;
+	uint64_t	given;			/* elements or bits */
+	uint64_t	answer;
+} bf_solution;
+
+#define BF_SOLUTIONS 32
 
 /*
- * The least m that keeps the expected rate of n elements at or under rate,
- * or 0 if more than BF_MAX_BITS were needed.
+ * The last solutions, as each takes up to two milliseconds.  The caller keeps
+ * them from call to call; all zeros are none.
  */
-extern uint64_t bf_bits_for(bf_layout layout, uint32_t k, double rate, uint64_t n);
+typedef struct bf_solutions
+{
+	bf_solution solution[BF_SOLUTIONS];
+	uint32_t	oldest;			/* to be replaced next */
+} bf_solutions;
 
-/* The most elements for which m bits keep the expected rate at or under rate < 1. */
-extern uint64_t bf_capacity(bf_layout layout, uint32_t k, double rate, uint64_t m);
+/*
+ * The m for n >= 1 elements, or 0 if there is no filter for so many.  Blocked:
+ * from 65 blocks on 2 n elements take exactly twice the m of n.
+ */
+extern uint64_t bf_bits_for(bf_solutions *solutions, bf_layout layout, uint32_t k,
+							double rate, uint64_t n);
+
+/*
+ * The most elements for which m bits keep the expected rate at or under
+ * rate < 1.  Any n elements fit into the m for n.
+ */
+extern uint64_t bf_capacity(bf_solutions *solutions, bf_layout layout, uint32_t k,
+							double rate, uint64_t m);
 
 #endif							/* BF_SIZING_H */
