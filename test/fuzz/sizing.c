@@ -24,42 +24,75 @@ take_rate(source *from)
 	return (float) exp2(-1 - 28.8 * (bits % 65536) / 65536);
 }
 
+/* m is the least that is enough, and any elements that m is for are few enough. */
+static void
+try_classic(bf_solutions *solutions, uint32_t k, double rate, uint64_t m, uint64_t items)
+{
+	uint64_t	least = bf_bits_for(solutions, BF_CLASSIC, k, rate, items);
+	uint64_t	fits;
+
+	demand(least % BF_WORD_BITS == 0 && least <= BF_MAX_BITS);
+	if (least == 0)
+		demand(bf_classic_rate(k, BF_MAX_BITS, items) > rate);
+	else
+	{
+		demand(bf_classic_rate(k, least, items) <= rate);
+		demand(least == BF_WORD_BITS || bf_classic_rate(k, least - BF_WORD_BITS, items) > rate);
+		m = least;
+	}
+	fits = bf_capacity(solutions, BF_CLASSIC, k, rate, m);
+	demand(fits == 0 || bf_classic_rate(k, m, fits) <= rate);
+	demand(bf_classic_rate(k, m, fits + 1) > rate);
+}
+
+/* The most blocks below these that can be written in seven bits and zeros. */
+static uint64_t
+fewer_blocks(uint64_t nblocks)
+{
+	uint64_t	unit = 1;
+
+	for (nblocks--; nblocks >= 128 * unit;)
+		unit *= 2;
+	return nblocks / unit * unit;
+}
+
+/* m is the least number of blocks, of those, that has the capacity. */
+static void
+try_blocked(bf_solutions *solutions, uint32_t k, double rate, uint64_t m, uint64_t items)
+{
+	uint64_t	least = bf_bits_for(solutions, BF_BLOCKED, k, rate, items);
+	uint64_t	fits = bf_capacity(solutions, BF_BLOCKED, k, rate, m);
+	uint64_t	fewer = least == 0 ? BF_MAX_BITS : fewer_blocks(least / BF_BLOCK_BITS) * BF_BLOCK_BITS;
+	uint64_t	bits;
+
+	demand(least % BF_BLOCK_BITS == 0 && least <= BF_MAX_BITS);
+	demand(least == 0 || bf_capacity(solutions, BF_BLOCKED, k, rate, least) >= items);
+	demand(bf_capacity(solutions, BF_BLOCKED, k, rate, fewer) < items);
+	demand(fits > 0);
+	bits = bf_bits_for(solutions, BF_BLOCKED, k, rate, fits);
+	demand(bits > 0 && bits < m + m / 32 + BF_BLOCK_BITS);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	bf_solutions solutions = {0};
 	source		from = {data, size};
 	bf_layout	layout = take(&from, 1) & 1 ? BF_CLASSIC : BF_BLOCKED;
 	uint64_t	unit = layout == BF_CLASSIC ? BF_WORD_BITS : BF_BLOCK_BITS;
 	double		rate = take_rate(&from);
 	uint64_t	items = take(&from, 6);
-	uint64_t	units = 1 + take(&from, 4) % (BF_MAX_BITS / unit);
+	uint64_t	m = unit * (1 + take(&from, 4) % (BF_MAX_BITS / unit));
 	uint32_t	k = bf_k_for_rate(layout, rate);
-	double		expected;
-	uint64_t	m;
-	uint64_t	fits;
+	double		expected = bf_classic_rate(k, m, items >> 20);
 
 	items >>= items % 48;
 	items += items == 0;
 	demand(k >= 1 && k <= BF_MAX_K);
-
-	expected = bf_expected_rate(layout, k, units * unit, items);
 	demand(expected >= 0 && expected <= 1);
-
-	/* the least size that is enough */
-	m = bf_bits_for(layout, k, rate, items);
-	demand(m % unit == 0 && m <= BF_MAX_BITS);
-	if (m == 0)
-		demand(bf_expected_rate(layout, k, BF_MAX_BITS, items) > rate);
+	if (layout == BF_CLASSIC)
+		try_classic(&solutions, k, rate, m, items);
 	else
-	{
-		demand(bf_expected_rate(layout, k, m, items) <= rate);
-		demand(m == unit || bf_expected_rate(layout, k, m - unit, items) > rate);
-	}
-
-	/* the most elements that it is enough for */
-	m = m == 0 ? units * unit : m;
-	fits = bf_capacity(layout, k, rate, m);
-	demand(fits == 0 || bf_expected_rate(layout, k, m, fits) <= rate);
-	demand(bf_expected_rate(layout, k, m, fits + 1) > rate);
+		try_blocked(&solutions, k, rate, m, items);
 	return 0;
 }

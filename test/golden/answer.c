@@ -131,6 +131,8 @@ answer_hash(void)
 	free(bytes);
 }
 
+static bf_solutions solutions;
+
 static bf_params
 take_params(uint64_t *items)
 {
@@ -140,7 +142,7 @@ take_params(uint64_t *items)
 	params.k = bf_k_for_rate(params.layout, params.rate);
 	*items = number();
 	if (*items > 0)
-		params.m = bf_bits_for(params.layout, params.k, params.rate, *items);
+		params.m = bf_bits_for(&solutions, params.layout, params.k, params.rate, *items);
 	return params;
 }
 
@@ -165,7 +167,7 @@ print_built(bf_params *params, bool sized, uint64_t *hashes, size_t count)
 	if (!sized && count > 0)
 	{
 		for (params->m = BF_BLOCK_BITS;
-			 bf_capacity(BF_BLOCKED, params->k, params->rate, params->m) < count;)
+			 bf_capacity(&solutions, BF_BLOCKED, params->k, params->rate, params->m) < count;)
 			params->m *= 2;
 	}
 	filter.params = *params;

@@ -223,6 +223,9 @@ class BlockRates:
         return self.rates[min(j, len(self.rates) - 1)]
 
 
+block_rates = functools.lru_cache(maxsize=64)(BlockRates)
+
+
 def second_order_rate(m, k, n):
     """r(n) of one large block."""
     f = -math.expm1(k * n * math.log1p(-1 / m))
@@ -232,61 +235,105 @@ def second_order_rate(m, k, n):
     return f**k * math.exp(k * (k - 1) / 2 * var / (m * f) ** 2)
 
 
-def binomial_mean(n, nblocks, r):
-    """The mean of r(j) over Binomial(n, 1 / nblocks), by the ratios of its terms, outwards from the
-    greatest. What is left out does not count in double precision."""
-    mode = min(n, (n + 1) // nblocks)
+def mean(mode, ratio, r):
+    """The mean of r(j) over a distribution, outwards from its greatest term by the ratios of each term
+    to the one before. What is left out does not count in double precision."""
     weights, total = 1.0, r[mode]
-    weight = 1.0
-    for j in range(mode, n):
-        weight *= (n - j) / ((j + 1) * (nblocks - 1))
+    weight, j = 1.0, mode
+    while weight >= 1e-17 * min(1.0, total):
+        weight *= ratio(j)
+        j += 1
         weights += weight
-        total += weight * r[j + 1]
-        if weight < 1e-17 * min(1.0, total):
-            break
-    weight = 1.0
-    for j in range(mode, 0, -1):
-        weight *= j * (nblocks - 1) / (n - j + 1)
+        total += weight * r[j]
+    weight, j = 1.0, mode
+    while j > 0 and weight >= 1e-17:
+        j -= 1
+        weight /= ratio(j)
         weights += weight
-        total += weight * r[j - 1]
-        if weight < 1e-17:
-            break
+        total += weight * r[j]
     return total / weights
 
 
-def expected_rate(layout, k, m, n, rates=None):
-    """R(n)."""
-    B, nblocks = geometry(layout, m)
-    if nblocks > 1:
-        return binomial_mean(n, nblocks, rates or BlockRates(B, k))
-    if B > EXACT_UP_TO:
-        return second_order_rate(m, k, n)
-    return BlockRates(B, k)[n]
+def poisson_mean(load, r):
+    return mean(int(load), lambda j: load / (j + 1), r)
 
 
-def choose_m(layout, p, n):
-    """The least m that keeps rate p with n elements."""
-    p, k = single(p), choose_k(layout, p)
-    step = BLOCK if layout == "blocked" else 64
-    rates = BlockRates(BLOCK, k)
-    low, high = 0, MAX_BITS // step  # low is too few steps, high enough
-    if expected_rate(layout, k, MAX_BITS, n, rates) > p:
-        raise ValueError("no filter keeps that rate with so many elements")
+def binomial_mean(n, nblocks, r):
+    return mean((n + 1) // nblocks, lambda j: (n - j) / ((j + 1) * (nblocks - 1)), r)
+
+
+def single_block(load, r):
+    """r(load), linear between whole numbers."""
+    j = int(load)
+    return r[j] + (load - j) * (r[j + 1] - r[j])
+
+
+def classic_rate(k, m, n):
+    return second_order_rate(m, k, n) if m > EXACT_UP_TO else block_rates(m, k)[n]
+
+
+def expected_rate(layout, k, m, n):
+    """The rate of n elements in a filter of any size. A blocked one is not sized by it: the constant for
+    each element keeps this at or under p, whatever the number of blocks."""
+    if layout == "classic":
+        return classic_rate(k, m, n)
+    r, nblocks = block_rates(BLOCK, k), m // BLOCK
+    return r[n] if nblocks == 1 else binomial_mean(n, nblocks, r)
+
+
+def least(enough, low, high):
+    """The least whole number above low for which enough() is true; it is for high."""
     while high - low > 1:
         middle = (low + high) // 2
-        if expected_rate(layout, k, middle * step, n, rates) <= p:
+        if enough(middle):
             high = middle
         else:
             low = middle
-    return high * step
+    return high
+
+
+@functools.lru_cache(maxsize=None)
+def bits_per_element(p):
+    """C, in 1/1024 bit, of a blocked filter."""
+    p, k = single(p), choose_k("blocked", p)
+    r = block_rates(BLOCK, k)
+
+    def enough(C):
+        load = 1024 * BLOCK / C
+        return single_block(load, r) <= p and poisson_mean(load, r) <= p
+
+    return least(enough, 1024, 1 << 17)
+
+
+def round_up_blocks(nblocks):
+    """Seven significant bits."""
+    unit = 1 << max(nblocks.bit_length() - 7, 0)
+    return -(-nblocks // unit) * unit
+
+
+def choose_m(layout, p, n):
+    """The m of a filter for n elements."""
+    p, k = single(p), choose_k(layout, p)
+    if layout == "blocked":
+        m = BLOCK * round_up_blocks(-(-n * bits_per_element(p) // (1024 * BLOCK)))
+    elif classic_rate(k, MAX_BITS, n) <= p:
+        m = 64 * least(lambda words: classic_rate(k, 64 * words, n) <= p, 0, MAX_BITS // 64)
+    else:
+        m = math.inf
+    if m > MAX_BITS:
+        raise ValueError("no filter keeps that rate with so many elements")
+    return m
+
+
+def capacity(p, m):
+    """How many elements m bits of the blocked layout are for."""
+    return 1024 * m // bits_per_element(p)
 
 
 def choose_own_m(p, n):
     """The m of a filter that sizes itself, for n distinct hashes. Such a filter is blocked."""
-    p, k = single(p), choose_k("blocked", p)
-    rates = BlockRates(BLOCK, k)
     m = BLOCK
-    while m < MAX_BITS and expected_rate("blocked", k, m, n, rates) > p:
+    while m < MAX_BITS and capacity(p, m) < n:
         m *= 2
     return m
 

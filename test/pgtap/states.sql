@@ -27,7 +27,7 @@ SELECT pg_temp.execute(format($$
 
 -- Honest states, of each kind and condition.
 CREATE AGGREGATE states.build(int) (SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_serialize);
-CREATE AGGREGATE states.build(int, bigint) (SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_serialize);
+CREATE AGGREGATE states.build(int, float8) (SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_serialize);
 CREATE AGGREGATE states.unite(bloomfilter) (SFUNC = bloom_union_agg_add, STYPE = internal,
     FINALFUNC = bloom_union_agg_serialize);
 CREATE AGGREGATE states.intersect(bloomfilter) (SFUNC = bloom_intersect_agg_add, STYPE = internal,

@@ -7,6 +7,10 @@ FROM (VALUES (1, 0.01), (1000, 0.01), (1000000, 0.01), (1000000, 0.1), (1000000,
 	bloom_info(bloom_create(n, p, l.name)) AS i
 ORDER BY layout, p DESC, n;
 
+-- any number of elements will do, and a fraction is rounded up
+SELECT bloom_create(1e6) = bloom_create(1000000) AS literal, bloom_create(999.5) = bloom_create(1000) AS fraction,
+	bloom_create(1000::real) = bloom_create(1000::bigint) AS typed;
+
 -- adding one by one gives what the aggregate gives
 SELECT bloom_add(bloom_add(bloom_add(bloom_create(100), 3), 1), 2) =
 	(SELECT bloom_agg(x, 100) FROM generate_series(1, 3) x) AS same;
@@ -23,6 +27,9 @@ FROM (VALUES (7), (8)) AS v (n),
 -- out of bounds
 SELECT bloom_create(0);
 SELECT bloom_create(-5);
+SELECT bloom_create(0.5);
+SELECT bloom_create('NaN');
+SELECT bloom_create('Infinity');
 SELECT bloom_create(100, 0);
 SELECT bloom_create(100, 0.51);
 SELECT bloom_create(100, -0.01);
@@ -31,7 +38,7 @@ SELECT bloom_create(100, 'NaN');
 SELECT bloom_create(100, 'Infinity');
 SELECT bloom_create(100, 0.01, 'square');
 SELECT bloom_create(300000000);
-SELECT bloom_create(9223372036854775807);
+SELECT bloom_create(1e300);
 SELECT bloom_bytes(300000000);
 SELECT bloom_create(NULL) IS NULL AS null_in_null_out;
 SELECT bloom_bytes(1000000), bloom_bytes(1000000, 0.001), bloom_bytes(1000000, 0.001, 'CLASSIC');

@@ -678,12 +678,9 @@ def self_sized_call(x, p):
 
 def items_for(p, m):
     """An expected count for which the size is m, so that a filter can be built at that size."""
-    low, high = 1, m
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if ref.choose_m("blocked", p, middle) <= m else (low, middle)
-    assert ref.choose_m("blocked", p, low) == m
-    return low
+    items = ref.capacity(p, m)
+    assert ref.choose_m("blocked", p, items) == m
+    return items
 
 
 def test_self_sized():

@@ -189,20 +189,8 @@ def report(name, times):
 # ---------------------------------------------------------------------------------------------------
 
 
-def largest_items():
-    """The expected count that takes exactly the most bits there may be."""
-    low, high = 1, ref.MAX_BITS
-    k, p = ref.choose_k("blocked", 0.01), ref.single(0.01)
-    rates = ref.BlockRates(ref.BLOCK, k)
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = ref.expected_rate("blocked", k, ref.MAX_BITS, middle, rates) <= p
-        low, high = (middle, high) if fits else (low, middle)
-    assert ref.choose_m("blocked", 0.01, low) == ref.MAX_BITS
-    return low
-
-
-ITEMS = largest_items()
+# The expected count that takes exactly the most bits there may be.
+ITEMS = ref.capacity(0.01, ref.MAX_BITS)
 # a small filter spread over 2^31 bits, 43 % of which are set
 DENSE = f"(SELECT bloom_agg(x) FROM generate_series({{}}, {{}} + 1530) AS x) | bloom_create({ITEMS})"
 F = DENSE.format(1, 1)

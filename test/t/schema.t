@@ -319,8 +319,8 @@ def test_traps():
         for clash, state in (
             ("TYPE trap.bloomfilter AS (caught text)", "42710"),
             ("DOMAIN trap.bloomfilter AS text", "42710"),
-            ("FUNCTION trap.bloom_bytes(bigint, float8, text) RETURNS bigint LANGUAGE sql RETURN 1", "42723"),
-            ("PROCEDURE trap.bloom_create(bigint, float8, text, bigint) LANGUAGE sql AS ''", "42723"),
+            ("FUNCTION trap.bloom_bytes(float8, float8, text) RETURNS bigint LANGUAGE sql RETURN 1", "42723"),
+            ("PROCEDURE trap.bloom_create(float8, float8, text, bigint) LANGUAGE sql AS ''", "42723"),
         ):
             psql(f"CREATE {clash};", role=ROLE)
             for role in None, ROLE:

@@ -453,11 +453,10 @@ def test_when_honest_inserts_overfill():
     items = 20000
     for layout in ref.LAYOUTS:
         f = ref.create(layout, RATE, items=items, seed=SEED)
-        rates = ref.BlockRates(ref.BLOCK, f.k)
         low, high = items, 2 * items
         while high - low > 1:
             middle = (low + high) // 2
-            if ref.expected_rate(layout, f.k, f.m, middle, rates) <= 1.5 * f.p:
+            if ref.expected_rate(layout, f.k, f.m, middle) <= 1.5 * f.p:
                 low = middle
             else:
                 high = middle
