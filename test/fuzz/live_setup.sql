@@ -124,7 +124,9 @@ WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
 	AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype');
 
 -- How to make the argument number n of those types; swapped exchanges the filters.
-CREATE FUNCTION argument(types oidvector, n integer, aggregate boolean, swapped boolean) RETURNS text
+-- An expected number of elements is large, and mostly has a fraction.
+CREATE FUNCTION argument(types oidvector, n integer, aggregate boolean, swapped boolean, names text[] DEFAULT NULL)
+RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
 	type regtype := types[n];
@@ -139,6 +141,8 @@ BEGIN
 		RETURN CASE WHEN (before % 2 = 1) <> swapped THEN '@G' ELSE '@F' END;
 	ELSIF type::text LIKE 'any%' THEN
 		RETURN CASE WHEN aggregate THEN '@e' ELSE '@E' END;
+	ELSIF names[n + 1] = 'expected_items' THEN
+		RETURN '@I * @P';
 	END IF;
 	RETURN CASE type::text
 		WHEN 'bigint' THEN '@I'
@@ -168,7 +172,7 @@ SELECT CASE prokind WHEN 'a' THEN 'aggregate' ELSE 'scalar' END,
 FROM member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid,
 	LATERAL (SELECT count(*) FROM unnest(proargtypes) AS t WHERE t = 'bloomfilter'::regtype) AS n (filters),
 	LATERAL generate_series(0, (filters > 1 AND prokind = 'f')::integer) AS swapped,
-	LATERAL (SELECT string_agg(coalesce(argument(proargtypes, i, prokind = 'a', swapped = 1), '?'), ', ' ORDER BY i)
+	LATERAL (SELECT string_agg(coalesce(argument(proargtypes, i, prokind = 'a', swapped = 1, proargnames), '?'), ', ' ORDER BY i)
 			 FROM generate_series(0, pronargs - 1) AS i) AS a (args)
 WHERE p.oid NOT IN (SELECT oid FROM support_function)
 UNION ALL

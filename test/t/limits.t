@@ -89,7 +89,7 @@ SET hash_mem_multiplier = 100;
 """
 VALUES = {
     "bigint": "100000000", "float8": "0.01", "double precision": "0.01", "text": "'blocked'", "bytea": "b",
-    "anycompatible": "1", "anyelement": "x", "cstring": "bloomfilter_out(d)",
+    "anycompatible": "1", "anyelement": "x", "cstring": "bloomfilter_out(d)", "items": "100000000",
 }  # fmt: skip
 
 NEXT = "SELECT # bloom_agg(x, 1000) FROM generate_series(1, 100) x;\n"  # that the session goes on
@@ -102,7 +102,9 @@ def fingerprints(server):
 def calls(server):
     """Every function and aggregate that SQL can call, on the largest arguments."""
     rows = server.psql("""
-        SELECT proname, prokind, array_to_string(proargtypes::oid[]::regtype[], ','), prorettype = 'bool'::regtype
+        SELECT proname, prokind, (SELECT string_agg(CASE WHEN proargnames[n] = 'expected_items' THEN 'items'
+                ELSE t::regtype::text END, ',' ORDER BY n) FROM unnest(proargtypes) WITH ORDINALITY a (t, n)),
+            prorettype = 'bool'::regtype
         FROM pg_depend JOIN pg_proc p ON p.oid = objid AND classid = 'pg_proc'::regclass
         WHERE deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype')
             AND NOT 'internal'::regtype = ANY (proargtypes) ORDER BY 1, 3;""")  # fmt: skip
