@@ -50,6 +50,25 @@ def peak_memory():
         "met" if used <= 512 else "MISSED"), flush=True)
 
 
+def sizes():
+    """What it costs to size filters anew again and again."""
+    groups = ("SELECT count(f) FROM (SELECT bloom_agg(x, {}, {}) AS f FROM "
+              "(SELECT i AS x, i % 50000 AS g FROM generate_series(1, 100000) AS i) AS v GROUP BY g) AS f")
+    session = Session("max_parallel_workers_per_gather = 0", "jit = off", "work_mem = '256MB'")
+    one = groups.format("1000 + 0 * (g % 2)", "0.01 + 0 * (g % 2)")
+    compare("50,000 groups with two n : with one n", one, groups.format("1000 + 500 * (g % 2)", "0.01 + 0 * (g % 2)"),
+            1.3, session=session, repeats=9)
+    compare("50,000 groups, each with another n : with one n", one, groups.format("1000 + g", "0.01 + 0 * (g % 2)"),
+            1.3, session=session, repeats=9)
+    compare("50,000 groups with two rates : with one rate", one, groups.format("1000 + 0 * (g % 2)", "0.01 + 0.01 * (g % 2)"),
+            1.3, session=session, repeats=9)
+    session.ask("CREATE TEMP TABLE bench_sizes AS SELECT (SELECT bloom_agg(i, bloom_create(40, 0.1 / (1 + g % 10), "
+                "CASE g / 10 % 2 WHEN 0 THEN 'blocked' ELSE 'classic' END)) FROM generate_series(1, 40) AS i) AS f "
+                "FROM generate_series(1, 2000) AS g")
+    compare("bloom_info : bloom_fpp, 2,000 filters of 10 rates and both layouts", "SELECT sum(bloom_fpp(f)) FROM bench_sizes",
+            "SELECT sum(capacity) FROM bench_sizes, bloom_info(f)", 3, session=session, repeats=9)
+
+
 def main():
     session = Session("max_parallel_workers_per_gather = 0", "jit = off")
     make_tables(session)
@@ -77,6 +96,7 @@ def main():
     compare("bloom_union_agg of 1,000 filters of 1 MB : reading them",
             "SELECT sum(octet_length(f::bytea)) FROM bench_filters",
             "SELECT bloom_union_agg(f) IS NULL FROM bench_filters", 1.2)
+    sizes()
     peak_memory()
     session.ask("DROP TABLE bench_rows, bench_texts, bench_filters")
 

@@ -158,19 +158,34 @@ enum
 	INFO_COLUMNS
 };
 
+/* The description of a row of bloom_info, made once for each call site. */
+static TupleDesc
+info_descriptor(FunctionCallInfo fcinfo)
+{
+	TupleDesc	descriptor = fcinfo->flinfo->fn_extra;
+	MemoryContext caller;
+
+	if (descriptor != NULL)
+		return descriptor;
+	caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE ||
+		descriptor->natts != INFO_COLUMNS)
+		elog(ERROR, "bloom_info is not declared as its library expects");
+	fcinfo->flinfo->fn_extra = BlessTupleDesc(descriptor);
+	MemoryContextSwitchTo(caller);
+	return descriptor;
+}
+
 Datum
 bloomfilter_info(PG_FUNCTION_ARGS)
 {
-	TupleDesc	descriptor;
+	TupleDesc	descriptor = info_descriptor(fcinfo);
 	Datum		values[INFO_COLUMNS];
 	bool		nulls[INFO_COLUMNS] = {false};
 	bf_filter	filter;
 	const bf_params *params = &filter.params;
 	FilterMeasures measures;
 
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE ||
-		descriptor->natts != INFO_COLUMNS)
-		elog(ERROR, "bloom_info is not declared as its library expects");
 	open_filter(PG_GETARG_DATUM(0), &filter);
 	measures = measure_filter(&filter);
 
@@ -193,7 +208,7 @@ bloomfilter_info(PG_FUNCTION_ARGS)
 	nulls[INFO_ELEMENT_TYPE] = params->element_class == BF_CLASS_NONE;
 	nulls[INFO_BITS_SET] = nulls[INFO_FILL] = nulls[INFO_FULL_BLOCKS] = filter.sparse;
 	nulls[INFO_BITS] = nulls[INFO_CAPACITY] = params->m == 0;
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls)));
 }
 
 /* The size of a value with that capacity, once it is full. */
