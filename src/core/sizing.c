@@ -149,8 +149,9 @@ rate_of_large_block(uint32_t k, double bits, double n)
 	return integer_power(filled, k) * exp(0.5 * k * (k - 1) * relative);
 }
 
-double
-bf_classic_rate(uint32_t k, uint64_t m, uint64_t n)
+/* As bf_classic_rate(), but only until the rate is seen to be higher than that. */
+static double
+classic_rate_up_to(double highest, uint32_t k, uint64_t m, uint64_t n)
 {
 	double		hit[BF_MAX_K + 1];
 	double		covered[BF_MAX_K + 1];
@@ -163,12 +164,24 @@ bf_classic_rate(uint32_t k, uint64_t m, uint64_t n)
 
 	distinct_hits(k, (double) m, hit);
 	start_covering(k, covered);
-	for (uint64_t i = 0; i < n && rate < SATURATED; i++)
+	for (uint64_t i = 0; i < n && rate <= highest && rate < SATURATED; i++)
 	{
 		cover(k, (double) m, covered);
 		rate = rate_of(k, hit, covered);
 	}
 	return rate < SATURATED ? rate : 1;
+}
+
+double
+bf_classic_rate(uint32_t k, uint64_t m, uint64_t n)
+{
+	return classic_rate_up_to(1, k, m, n);
+}
+
+static bool
+classic_keeps_rate(double rate, uint32_t k, uint64_t m, uint64_t n)
+{
+	return classic_rate_up_to(rate, k, m, n) <= rate;
 }
 
 /*
@@ -220,7 +233,7 @@ rate_of_one_block(block_rates *table, double load)
  * on, the fewer.
  */
 static bool
-keeps_rate(block_rates *table, double rate, uint64_t per_element)
+blocks_keep_rate(block_rates *table, double rate, uint64_t per_element)
 {
 	double		load = (double) PARTS_PER_BLOCK / (double) per_element;
 
@@ -236,7 +249,7 @@ solve_per_element(uint32_t k, double rate)
 	uint64_t	too_few = 0;
 
 	start_block_rates(&table, k);
-	while (enough <= MOST_PARTS && !keeps_rate(&table, rate, enough))
+	while (enough <= MOST_PARTS && !blocks_keep_rate(&table, rate, enough))
 	{
 		too_few = enough;
 		enough *= 2;
@@ -245,7 +258,7 @@ solve_per_element(uint32_t k, double rate)
 	{
 		uint64_t	middle = too_few + (enough - too_few) / 2;
 
-		if (keeps_rate(&table, rate, middle))
+		if (blocks_keep_rate(&table, rate, middle))
 			enough = middle;
 		else
 			too_few = middle;
@@ -287,7 +300,7 @@ solve_classic_bits(uint32_t k, double rate, uint64_t n)
 	uint64_t	enough = 1;
 	uint64_t	too_few;
 
-	while (bf_classic_rate(k, enough * BF_WORD_BITS, n) > rate)
+	while (!classic_keeps_rate(rate, k, enough * BF_WORD_BITS, n))
 	{
 		enough *= 2;
 		if (enough * BF_WORD_BITS > BF_MAX_BITS)
@@ -298,10 +311,10 @@ solve_classic_bits(uint32_t k, double rate, uint64_t n)
 	{
 		uint64_t	middle = too_few + (enough - too_few) / 2;
 
-		if (bf_classic_rate(k, middle * BF_WORD_BITS, n) > rate)
-			too_few = middle;
-		else
+		if (classic_keeps_rate(rate, k, middle * BF_WORD_BITS, n))
 			enough = middle;
+		else
+			too_few = middle;
 	}
 	return enough * BF_WORD_BITS;
 }
@@ -312,7 +325,7 @@ solve_classic_capacity(uint32_t k, double rate, uint64_t m)
 	uint64_t	fits = 0;
 	uint64_t	too_many = 1;
 
-	while (bf_classic_rate(k, m, too_many) <= rate)
+	while (classic_keeps_rate(rate, k, m, too_many))
 	{
 		fits = too_many;
 		too_many *= 2;
@@ -321,7 +334,7 @@ solve_classic_capacity(uint32_t k, double rate, uint64_t m)
 	{
 		uint64_t	middle = fits + (too_many - fits) / 2;
 
-		if (bf_classic_rate(k, m, middle) <= rate)
+		if (classic_keeps_rate(rate, k, m, middle))
 			fits = middle;
 		else
 			too_many = middle;

@@ -52,7 +52,7 @@ typedef struct bf_solution
 #define BF_SOLUTIONS 32
 
 /*
- * The last solutions, as each takes up to two milliseconds.  The caller keeps
+ * The last solutions, as each takes up to a millisecond.  The caller keeps
  * them from call to call; all zeros are none.
  */
 typedef struct bf_solutions

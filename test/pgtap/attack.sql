@@ -88,8 +88,8 @@ SELECT v.type::regtype, format('%L::%s', call, v.type), call IS NULL FROM (VALUE
     ('bigint', ARRAY[NULL, '0', '1', '-1', '100', '1000000', '216000000', '9223372036854775807',
                      '-9223372036854775808']),
     ('integer', ARRAY[NULL, '0', '-1', '2147483647']), ('smallint', ARRAY[NULL, '0']), ('oid', ARRAY[NULL, '0']),
-    ('float8', ARRAY[NULL, '0', '1e-9', '1e-10', '1e-320', '0.01', '0.3', '0.5', '0.51', '1', '-1', 'NaN', 'Infinity',
-                     '-Infinity']),
+    ('float8', ARRAY[NULL, '0', '1e-9', '1e-10', '1e-320', '0.01', '0.3', '0.5', '0.51', '1', '1.5', '1000000',
+                     '216000000', '9e18', '1.7e308', '-1', 'NaN', 'Infinity', '-Infinity']),
     ('text', ARRAY[NULL, 'blocked', 'CLASSIC', '', 'blocked ', '☃', repeat('☃', 1000)]),
     ('cstring', ARRAY['', '\', '\x', '\x0', '\xzz', '\X01', 'x', '\x01☃', 'null'])) v (type, calls), unnest(calls) call;
 INSERT INTO attack.value
