@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * Up to this many bits the rate of a block is computed exactly; above, the
@@ -149,9 +150,8 @@ rate_of_large_block(uint32_t k, double bits, double n)
 	return integer_power(filled, k) * exp(0.5 * k * (k - 1) * relative);
 }
 
-/* As bf_classic_rate(), but only until the rate is seen to be higher than that. */
-static double
-classic_rate_up_to(double highest, uint32_t k, uint64_t m, uint64_t n)
+double
+bf_classic_rate(uint32_t k, uint64_t m, uint64_t n)
 {
 	double		hit[BF_MAX_K + 1];
 	double		covered[BF_MAX_K + 1];
@@ -164,24 +164,12 @@ classic_rate_up_to(double highest, uint32_t k, uint64_t m, uint64_t n)
 
 	distinct_hits(k, (double) m, hit);
 	start_covering(k, covered);
-	for (uint64_t i = 0; i < n && rate <= highest && rate < SATURATED; i++)
+	for (uint64_t i = 0; i < n && rate < SATURATED; i++)
 	{
 		cover(k, (double) m, covered);
 		rate = rate_of(k, hit, covered);
 	}
 	return rate < SATURATED ? rate : 1;
-}
-
-double
-bf_classic_rate(uint32_t k, uint64_t m, uint64_t n)
-{
-	return classic_rate_up_to(1, k, m, n);
-}
-
-static bool
-classic_keeps_rate(double rate, uint32_t k, uint64_t m, uint64_t n)
-{
-	return classic_rate_up_to(rate, k, m, n) <= rate;
 }
 
 /*
@@ -226,47 +214,6 @@ rate_of_one_block(block_rates *table, double load)
 }
 
 /*
- * Do blocks keep the rate, however many they are, at so many parts of a bit
- * for each element?  Where the rate of a block is convex in the number of its
- * elements, the more blocks there are, the more these numbers vary and the
- * higher is the mean; where it is concave, which is from a fill of 1 - 1 / k
- * on, the fewer.
- */
-static bool
-blocks_keep_rate(block_rates *table, double rate, uint64_t per_element)
-{
-	double		load = (double) PARTS_PER_BLOCK / (double) per_element;
-
-	return rate_of_one_block(table, load) <= rate && rate_of_many_blocks(table, load) <= rate;
-}
-
-/* The least size of an element that keeps the rate, or more than MOST_PARTS. */
-static uint64_t
-solve_per_element(uint32_t k, double rate)
-{
-	block_rates table;
-	uint64_t	enough = 128 * PARTS_PER_BIT;
-	uint64_t	too_few = 0;
-
-	start_block_rates(&table, k);
-	while (enough <= MOST_PARTS && !blocks_keep_rate(&table, rate, enough))
-	{
-		too_few = enough;
-		enough *= 2;
-	}
-	while (enough - too_few > 1)
-	{
-		uint64_t	middle = too_few + (enough - too_few) / 2;
-
-		if (blocks_keep_rate(&table, rate, middle))
-			enough = middle;
-		else
-			too_few = middle;
-	}
-	return enough;
-}
-
-/*
  * Blocked: k hash functions take the fewest bits at rates from rate_bound[k]
  * down to rate_bound[k + 1]; 22 are best even at BF_MIN_RATE.  test/unit
  * derives the table anew from the model.
@@ -294,65 +241,75 @@ bf_k_for_rate(bf_layout layout, double rate)
 	return k;
 }
 
-static uint64_t
-solve_classic_bits(uint32_t k, double rate, uint64_t n)
+/*
+ * Do blocks keep the rate, however many they are, at so many parts of a bit
+ * for each element?  Where the rate of a block is convex in the number of its
+ * elements, the more blocks there are, the more these numbers vary and the
+ * higher is the mean; where it is concave, which is from a fill of 1 - 1 / k
+ * on, the fewer.
+ */
+static bool
+enough_parts(const bf_solution *question, block_rates *table, uint64_t parts)
 {
-	uint64_t	enough = 1;
-	uint64_t	too_few;
+	double		load = (double) PARTS_PER_BLOCK / (double) parts;
 
-	while (!classic_keeps_rate(rate, k, enough * BF_WORD_BITS, n))
-	{
-		enough *= 2;
-		if (enough * BF_WORD_BITS > BF_MAX_BITS)
-			return 0;
-	}
-	too_few = enough / 2;
-	while (enough - too_few > 1)
-	{
-		uint64_t	middle = too_few + (enough - too_few) / 2;
-
-		if (classic_keeps_rate(rate, k, middle * BF_WORD_BITS, n))
-			enough = middle;
-		else
-			too_few = middle;
-	}
-	return enough * BF_WORD_BITS;
+	return rate_of_one_block(table, load) <= question->rate &&
+		rate_of_many_blocks(table, load) <= question->rate;
 }
 
-static uint64_t
-solve_classic_capacity(uint32_t k, double rate, uint64_t m)
+static bool
+enough_words(const bf_solution *question, block_rates *table, uint64_t words)
 {
-	uint64_t	fits = 0;
-	uint64_t	too_many = 1;
-
-	while (classic_keeps_rate(rate, k, m, too_many))
-	{
-		fits = too_many;
-		too_many *= 2;
-	}
-	while (too_many - fits > 1)
-	{
-		uint64_t	middle = fits + (too_many - fits) / 2;
-
-		if (classic_keeps_rate(rate, k, m, middle))
-			fits = middle;
-		else
-			too_many = middle;
-	}
-	return fits;
+	(void) table;
+	return bf_classic_rate(question->k, words * BF_WORD_BITS, question->given) <= question->rate;
 }
 
+static bool
+too_many_elements(const bf_solution *question, block_rates *table, uint64_t n)
+{
+	(void) table;
+	return bf_classic_rate(question->k, question->given, n) > question->rate;
+}
+
+typedef bool (*bf_predicate) (const bf_solution *, block_rates *, uint64_t);
+
+/* The least number above low for which that is true; it is taken to be for high. */
+static uint64_t
+least(bf_predicate holds, const bf_solution *question, uint64_t low, uint64_t high)
+{
+	block_rates table;
+
+	start_block_rates(&table, question->k);
+	while (high - low > 1)
+	{
+		uint64_t	middle = low + (high - low) / 2;
+
+		if (holds(question, &table, middle))
+			high = middle;
+		else
+			low = middle;
+	}
+	return high;
+}
+
+/* The searches begin where a rate is computed fast: with few elements for many bits. */
 static uint64_t
 solve(const bf_solution *question)
 {
+	const uint64_t most_words = BF_MAX_BITS / BF_WORD_BITS;
+	uint64_t	number = 1;
+
 	switch (question->unknown)
 	{
 		case BF_CLASSIC_BITS:
-			return solve_classic_bits(question->k, question->rate, question->given);
+			number = least(enough_words, question, 0, most_words + 1);
+			return number > most_words ? 0 : number * BF_WORD_BITS;
 		case BF_CLASSIC_CAPACITY:
-			return solve_classic_capacity(question->k, question->rate, question->given);
+			while (!too_many_elements(question, NULL, number))
+				number *= 2;
+			return least(too_many_elements, question, number / 2, number) - 1;
 		default:
-			return solve_per_element(question->k, question->rate);
+			return least(enough_parts, question, 0, 2 * MOST_PARTS);
 	}
 }
 
