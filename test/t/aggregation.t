@@ -1155,7 +1155,7 @@ def test_side_by_side():
     # an aggregate of the user's own whose result is the state: the two share it
     (x,) = ask_one("SELECT proargtypes[0]::regtype FROM pg_proc WHERE proname = 'bloom_agg' AND pronargs = 1")
     functions = "(SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_serialize)"
-    psql(*(f"CREATE AGGREGATE state_of ({arguments}) {functions}" for arguments in (x, f"{x}, bigint")))
+    psql(*(f"CREATE AGGREGATE state_of ({arguments}) {functions}" for arguments in (x, f"{x}, float8")))
     queries = [
         f"SELECT {first}, {second}, array_agg(x) FROM few {group}"
         for arguments in ("x", "x, 50")
