@@ -10,9 +10,7 @@ GLUE = accumulator aggregate base_filter build build_aggregate element errors \
 OBJS = $(CORE:%=src/core/%.o) $(GLUE:%=src/%.o)
 
 REGRESS = $(sort $(patsubst $(srcdir)/test/sql/%.sql,%,$(wildcard $(srcdir)/test/sql/*.sql)))
-# PostgreSQL 15 looks for expected/ in the current directory, 16 and later where told.
-expecteddir = $(if $(filter-out 15,$(MAJORVERSION)),--expecteddir=$(srcdir))
-REGRESS_OPTS = --inputdir=$(srcdir)/test $(expecteddir) --load-extension=bloomtype
+REGRESS_OPTS = --inputdir=$(srcdir)/test --load-extension=bloomtype
 EXTRA_CLEAN = test/unit/build test/fuzz/build
 
 SHLIB_LINK = -lm
@@ -33,9 +31,10 @@ endif
 src/core/bulk.o: CFLAGS += -O3
 BITCODE_CFLAGS += -ffp-contract=off
 
-# A build outside the source tree finds no directories there.
+# A build outside the source tree needs its directories there. pg_regress looks for
+# expected/ in the current directory.
 ifdef VPATH
-$(shell $(MKDIR_P) src/core)
+$(shell $(MKDIR_P) src/core; test -e expected || $(LN_S) $(srcdir)/expected)
 endif
 
 $(OBJS): $(wildcard $(srcdir)/src/*.h $(srcdir)/src/core/*.h)

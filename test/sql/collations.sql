@@ -1,0 +1,20 @@
+-- Text that other text is equal to. Skipped where there is no ICU, or no citext.
+SELECT getdatabaseencoding() <> 'UTF8'
+	OR NOT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu')
+	OR NOT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'citext') AS skip \gset
+\if :skip
+\quit
+\endif
+
+CREATE COLLATION ignore_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+SELECT bloom_add(bloom_create(1), 'a'::text COLLATE ignore_case);
+SELECT bloom_create(1) @> ('a'::text COLLATE ignore_case);
+DROP COLLATION ignore_case;
+
+-- a type that compares without regard to case and casts to text by itself
+CREATE EXTENSION citext;
+SELECT bloom_add(bloom_create(1), 'Alice'::citext);
+SELECT bloom_create(1) @> 'Alice'::citext;
+SELECT 'Alice'::citext <@ bloom_create(1);
+SELECT bloom_add(bloom_create(1), 'Alice'::citext::text) @> 'Alice' AS cast_by_hand;
+DROP EXTENSION citext;
