@@ -333,21 +333,21 @@ COMMENT ON FUNCTION bloom_fold(bloomfilter, float8) IS
 -- Aggregates over elements
 --
 
-CREATE FUNCTION bloom_agg_add(internal, anyelement) RETURNS internal
+CREATE FUNCTION bloom_agg_add(internal, anycompatible) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_self_sized' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_add(internal, anyelement) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_add(internal, anycompatible) IS 'aggregate transition function';
 
-CREATE FUNCTION bloom_agg_add(internal, anyelement, float8) RETURNS internal
+CREATE FUNCTION bloom_agg_add(internal, anycompatible, float8) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_sized' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_add(internal, anyelement, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_add(internal, anycompatible, float8) IS 'aggregate transition function';
 
-CREATE FUNCTION bloom_agg_add(internal, anyelement, float8, float8) RETURNS internal
+CREATE FUNCTION bloom_agg_add(internal, anycompatible, float8, float8) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_sized' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_add(internal, anyelement, float8, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_add(internal, anycompatible, float8, float8) IS 'aggregate transition function';
 
-CREATE FUNCTION bloom_agg_add(internal, anyelement, bloomfilter) RETURNS internal
+CREATE FUNCTION bloom_agg_add(internal, anycompatible, bloomfilter) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_onto' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_agg_add(internal, anyelement, bloomfilter) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_add(internal, anycompatible, bloomfilter) IS 'aggregate transition function';
 
 CREATE FUNCTION bloom_agg_combine(internal, internal) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
@@ -371,40 +371,40 @@ CREATE FUNCTION bloom_agg_extend_final(internal) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_final' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_agg_extend_final(internal) IS 'aggregate final function';
 
-CREATE AGGREGATE bloom_agg(element anyelement) (
+CREATE AGGREGATE bloom_agg(element anycompatible) (
 	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
 	FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
 	SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(anyelement) IS
+COMMENT ON AGGREGATE bloom_agg(anycompatible) IS
 	'filter of all non-null values, sized by itself for a false-positive rate of 1 %';
 
-CREATE AGGREGATE bloom_agg(element anyelement, expected_items float8) (
+CREATE AGGREGATE bloom_agg(element anycompatible, expected_items float8) (
 	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
 	FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
 	SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(anyelement, float8) IS
+COMMENT ON AGGREGATE bloom_agg(anycompatible, float8) IS
 	'filter of all non-null values, with room for so many distinct ones at a false-positive rate of 1 %';
 
-CREATE AGGREGATE bloom_agg(element anyelement, expected_items float8, false_positive_rate float8) (
+CREATE AGGREGATE bloom_agg(element anycompatible, expected_items float8, false_positive_rate float8) (
 	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
 	FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
 	SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8) IS
+COMMENT ON AGGREGATE bloom_agg(anycompatible, float8, float8) IS
 	'filter of all non-null values, with room for so many distinct ones (NULL: sized by itself) at a false-positive rate';
 
-CREATE AGGREGATE bloom_agg(element anyelement, filter bloomfilter) (
+CREATE AGGREGATE bloom_agg(element anycompatible, filter bloomfilter) (
 	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
 	FINALFUNC = bloom_agg_extend_final, COMBINEFUNC = bloom_agg_combine,
 	SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(anyelement, bloomfilter) IS
+COMMENT ON AGGREGATE bloom_agg(anycompatible, bloomfilter) IS
 	'copy of a filter with all non-null values added; NULL over no rows';
 
 --

@@ -96,14 +96,30 @@ hash_of_numeric(Datum value, uint64 seed)
 	return hash;
 }
 
-/* Characters in the database's encoding, hashed as UTF-8. */
+/* Every encoding that a database can have represents ASCII as it is. */
+static bool
+is_ascii(const char *characters, int size)
+{
+	for (int i = 0; i < size; i++)
+	{
+		if (IS_HIGHBIT_SET(characters[i]))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Characters in the database's encoding, hashed as UTF-8.  PostgreSQL has no
+ * conversion from MULE_INTERNAL to UTF-8, so there only ASCII can be hashed.
+ */
 static uint64
 hash_of_characters(const char *characters, int size, uint64 seed)
 {
 	const char *utf8 = characters;
 	uint64		hash;
 
-	if (GetDatabaseEncoding() != PG_UTF8 && GetDatabaseEncoding() != PG_SQL_ASCII)
+	if (GetDatabaseEncoding() != PG_UTF8 && GetDatabaseEncoding() != PG_SQL_ASCII &&
+		!is_ascii(characters, size))
 	{
 		utf8 = pg_server_to_any(characters, size, PG_UTF8);
 		if (utf8 != characters)

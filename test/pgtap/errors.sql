@@ -220,9 +220,9 @@ FROM pg_proc WHERE proname ~ '^bloom_.*agg_';
 -- together. Each state is recognised, and a foreign one is an error.
 CREATE AGGREGATE union_as_elements (bloomfilter) (SFUNC = bloom_union_agg_add, STYPE = internal,
     FINALFUNC = bloom_agg_final);
-CREATE AGGREGATE elements_as_union (anyelement) (SFUNC = bloom_agg_add, STYPE = internal,
+CREATE AGGREGATE elements_as_union (anycompatible) (SFUNC = bloom_agg_add, STYPE = internal,
     FINALFUNC = bloom_union_agg_final);
-CREATE AGGREGATE elements_as_intersection (anyelement) (SFUNC = bloom_agg_add, STYPE = internal,
+CREATE AGGREGATE elements_as_intersection (anycompatible) (SFUNC = bloom_agg_add, STYPE = internal,
     FINALFUNC = bloom_intersect_agg_final);
 CREATE AGGREGATE strings_as_elements (text, text) (SFUNC = string_agg_transfn, STYPE = internal,
     FINALFUNC = bloom_agg_final);

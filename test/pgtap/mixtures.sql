@@ -91,7 +91,7 @@ SELECT concat_ws(' ', o.name, m.name, mask::bit(3)) AS what,
            pg_temp.plain_name(CASE WHEN mask & 4 > 0 THEN o.final ELSE m.moving_final END)) AS definition,
     format('(%s)', pg_temp.arguments_of(m)) AS called
 FROM family m, family o, generate_series(1, 6) mask
-WHERE m.moving <> 0 AND o.ours AND o.transition::regprocedure::text ~ 'internal,anyelement\)$';
+WHERE m.moving <> 0 AND o.ours AND o.transition::regprocedure::text ~ 'internal,anycompatible\)$';
 
 -- Creates an aggregate and calls it. An empty string if PostgreSQL does not let it be
 -- created, else what came of it.

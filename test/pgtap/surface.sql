@@ -50,7 +50,7 @@ SELECT is(array_agg(o.oid::regoperator::text) FILTER (WHERE oprrest = 0 OR oprjo
 FROM member JOIN pg_operator o ON classid = 'pg_operator'::regclass AND objid = o.oid WHERE oprname IN ('@>', '<@');
 
 SELECT is(array_agg(p.oid::regprocedure::text ORDER BY p.oid::regprocedure::text),
-    '{"bloom_agg(anyelement)","bloom_agg(anyelement,bloomfilter)","bloom_agg(anyelement,double precision)","bloom_agg(anyelement,double precision,double precision)",bloom_intersect_agg(bloomfilter),bloom_union_agg(bloomfilter)}',
+    '{"bloom_agg(anycompatible)","bloom_agg(anycompatible,bloomfilter)","bloom_agg(anycompatible,double precision)","bloom_agg(anycompatible,double precision,double precision)",bloom_intersect_agg(bloomfilter),bloom_union_agg(bloomfilter)}',
     'the aggregates')
 FROM member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid AND prokind = 'a';
 SELECT is(count(*), 6::bigint, 'every aggregate can be computed in parts by workers')
