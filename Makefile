@@ -5,8 +5,8 @@ DATA = sql/bloomtype--1.0.0.sql
 
 CORE = bulk combine estimate format hashset hex sizing sparse stream
 GLUE = accumulator aggregate base_filter build build_aggregate element errors \
-	estimated_filter filter_cache fold header_cache info intersect_aggregate io measure membership memory \
-	module params planned_filter selectivity setops union_aggregate value
+	estimated_filter filter_cache fold info intersect_aggregate io measure membership memory \
+	module params planned_filter selectivity setops stored_filter union_aggregate value
 OBJS = $(CORE:%=src/core/%.o) $(GLUE:%=src/%.o)
 
 REGRESS = $(sort $(patsubst $(srcdir)/test/sql/%.sql,%,$(wildcard $(srcdir)/test/sql/*.sql)))

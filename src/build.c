@@ -6,11 +6,12 @@
 
 #include "core/block.h"
 #include "core/bytes.h"
-#include "core/probe.h"
+#include "core/sparse.h"
 #include "element.h"
 #include "errors.h"
 #include "fmgr.h"
 #include "params.h"
+#include "stored_filter.h"
 #include "utils/builtins.h"
 #include "value.h"
 
@@ -44,6 +45,7 @@ insert_hash(const bf_filter *filter, const bf_params *params, uint64 hash)
 	return value;
 }
 
+/* A copy of a filter with a hash that it does not contain yet. */
 static Bloomfilter *
 add_hash(const bf_filter *filter, const bf_params *params, uint64 hash)
 {
@@ -53,8 +55,6 @@ add_hash(const bf_filter *filter, const bf_params *params, uint64 hash)
 	uint8	   *bits;
 	Bloomfilter *value;
 
-	if (filter->sparse && bf_contains(filter, hash))
-		return copy_value(filter);
 	if (filter->sparse && filter->nhashes < bf_sparse_limit(params->m))
 		return insert_hash(filter, params, hash);
 
@@ -64,20 +64,26 @@ add_hash(const bf_filter *filter, const bf_params *params, uint64 hash)
 	return value;
 }
 
-/* Not strict: adding NULL adds nothing, rather than losing the filter. */
+/*
+ * Not strict: adding NULL adds nothing, rather than losing the filter.  What
+ * changes nothing returns the argument as it is, and an UPDATE then keeps the
+ * stored value.
+ */
 Datum
 bloomfilter_add(PG_FUNCTION_ARGS)
 {
 	const ElementType *element = element_type_of_argument(fcinfo, 1);
-	bf_filter	filter;
+	Datum		value = PG_GETARG_DATUM(0);
+	OpenedFilter opened;
 	bf_params	params;
+	uint64		hash;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (PG_ARGISNULL(1))
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	open_filter(PG_GETARG_DATUM(0), &filter);
-	params = filter.params;
+		PG_RETURN_DATUM(value);
+	open_for_probes(value, &opened);
+	params = opened.filter.params;
 	if (params.m == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -88,6 +94,10 @@ bloomfilter_add(PG_FUNCTION_ARGS)
 		params.element_class = element->element_class;
 	if (params.element_class != element->element_class)
 		report_class_mismatch(params.element_class, element->element_class);
-	PG_RETURN_POINTER(add_hash(&filter, &params,
-							   element->hash(PG_GETARG_DATUM(1), params.seed)));
+	hash = element->hash(PG_GETARG_DATUM(1), params.seed);
+	if (probe_opened(value, &opened, hash))
+		PG_RETURN_DATUM(value);
+	if (opened.filter.payload == NULL)
+		open_filter(value, &opened.filter);
+	PG_RETURN_POINTER(add_hash(&opened.filter, &params, hash));
 }

@@ -1,343 +1,283 @@
 /*
  * filter_cache.c
- *		The stored filters that a call site probes.
+ *		Copies of the stored filters that a backend probes.
+ *
+ * A copy is made once the probes of a filter have cost as much as fetching it,
+ * so that all probes of a filter cost at most about twice the least.  Filters
+ * without a copy are remembered, too, for what they have cost and for their
+ * headers.
  */
 #include "filter_cache.h"
 
-#include "access/detoast.h"
-#include "access/heaptoast.h"
-#include "core/probe.h"
-#include "errors.h"
-#include "fmgr.h"
-#include "header_cache.h"
-#include "miscadmin.h"
+#include "lib/ilist.h"
 #include "memory.h"
+#include "miscadmin.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
 #include "value.h"
 
+/* What is known of filters without a copy takes that part of work_mem at most. */
+#define SEEN_PART		16
+
+/* Filters, those that were opened last first. */
+typedef struct FilterList
+{
+	dlist_head	filters;
+	Size		size;			/* bytes that they take */
+} FilterList;
+
+typedef struct CachedFilter
+{
+	struct varatt_external pointer; /* of the value: the key */
+	FilterList *list;			/* the one that it is in */
+	dlist_node	node;
+	Size		size;			/* what it counts for there */
+	uint64		opened_at;
+	char	   *room;			/* the copy's memory, or NULL */
+	bool		has_header;		/* is opened valid, with a payload or without? */
+	OpenedFilter opened;
+} CachedFilter;
+
+/* Lasts as long as its memory context, which ends with the transaction. */
+typedef struct FilterCache
+{
+	MemoryContext context;
+	HTAB	   *table;
+	FilterList	seen;			/* without a copy */
+	FilterList	copied;
+	FilterList	large;			/* copied, and larger than work_mem: one at most */
+	MemoryContextCallback at_end;
+} FilterCache;
+
+static FilterCache *cache;
+
 /*
- * Filters that are probed in turn, row after row, are few: those of one join.
- * Their copies together may take work_mem, but a single one may always be kept.
+ * Counts openings, in all transactions.  A call site has a shortcut to the copy
+ * that it opened last, of the use of which nothing is known here: no copy that
+ * was opened after shortcuts_revoked_at may be freed.
  */
-#define MAX_FILTERS		8
+static uint64 now;
+uint64		shortcuts_revoked_at;
 
-/* A value this small is fetched as a whole: two slices would take as long. */
-#define SMALL_VALUE		(4 * TOAST_MAX_CHUNK_SIZE)
-
-/*
- * A slice takes as long to read as so many bytes of a value that is fetched as
- * a whole, if not more are in it: some 5 microseconds, at 0.7 a kilobyte.
- */
-#define SLICE_WORTH		(8 * 1024)
-
-/* A stored filter that a call site has met. */
-typedef struct StoredFilter
+static Size
+memory_limit(void)
 {
-	struct varatt_external pointer; /* of the value */
-	uint64		last_used;		/* 0 if there is none here */
-	uint64		spent;			/* bytes fetched to probe it, or worth as much */
-	char	   *room;			/* the copy's memory, NULL if not kept */
-	Size		size;			/* of the copy */
-	OpenedFilter opened;		/* the copy */
-} StoredFilter;
-
-typedef struct StoredFilters
-{
-	MemoryContext context;		/* of the copies */
-	uint64		clock;			/* counts what last_used holds */
-	Size		kept;			/* bytes in all copies */
-	StoredFilter filters[MAX_FILTERS];
-} StoredFilters;
-
-FilterCache *
-make_filter_cache(MemoryContext context)
-{
-	FilterCache *cache = MemoryContextAllocZero(context, sizeof(*cache));
-
-	cache->stored = MemoryContextAllocZero(context, sizeof(*cache->stored));
-	cache->stored->context = context;
-	return cache;
+	return (Size) work_mem * 1024;
 }
 
-/* Whatever is probed through the entry next has to pay for a copy anew. */
 static void
-drop_copy(StoredFilters *stored, StoredFilter *entry)
+revoke_shortcuts(void)
 {
-	entry->spent = 0;
-	if (entry->room == NULL)
-		return;
-	stored->kept -= entry->size;
-	pfree(entry->room);
+	shortcuts_revoked_at = ++now;
+}
+
+static void
+end_cache(void *argument)
+{
+	(void) argument;
+	cache = NULL;
+	revoke_shortcuts();
+}
+
+static void
+start_cache(void)
+{
+	MemoryContext context = AllocSetContextCreate(TopTransactionContext, "bloomtype stored filters",
+												  ALLOCSET_DEFAULT_SIZES);
+	FilterCache *made = MemoryContextAllocZero(context, sizeof(*made));
+	HASHCTL		control = {
+		.keysize = sizeof(struct varatt_external),
+		.entrysize = sizeof(CachedFilter),
+		.hcxt = context
+	};
+
+	made->context = context;
+	made->table = hash_create("bloomtype stored filter table", 64, &control,
+							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	dlist_init(&made->seen.filters);
+	dlist_init(&made->copied.filters);
+	dlist_init(&made->large.filters);
+	made->at_end.func = end_cache;
+	MemoryContextRegisterResetCallback(context, &made->at_end);
+	cache = made;
+}
+
+static void
+enter_list(CachedFilter *entry, FilterList *list, Size size)
+{
+	entry->list = list;
+	entry->size = size;
+	dlist_push_head(&list->filters, &entry->node);
+	list->size += size;
+}
+
+static void
+leave_list(CachedFilter *entry)
+{
+	entry->list->size -= entry->size;
+	dlist_delete(&entry->node);
+}
+
+static CachedFilter *
+oldest_of(FilterList *list)
+{
+	return dlist_tail_element(CachedFilter, node, &list->filters);
+}
+
+/* Forgets a filter, to which there must not be a shortcut. */
+static void
+forget(CachedFilter *entry)
+{
+	Assert(entry->room == NULL || entry->opened_at < shortcuts_revoked_at);
+	leave_list(entry);
+	if (entry->room != NULL)
+		pfree(entry->room);
+	hash_search(cache->table, &entry->pointer, HASH_REMOVE, NULL);
+}
+
+static CachedFilter *
+find_entry(const struct varatt_external *pointer)
+{
+	CachedFilter *entry;
+	bool		found;
+
+	if (cache == NULL)
+		start_cache();
+	entry = hash_search(cache->table, pointer, HASH_ENTER, &found);
+	if (found)
+		return entry;
+	entry->opened_at = 0;
 	entry->room = NULL;
-}
-
-/* The entry of a stored value. */
-static StoredFilter *
-find_entry(StoredFilters *stored, const struct varatt_external *pointer)
-{
-	StoredFilter *oldest = &stored->filters[0];
-
-	for (int i = 0; i < MAX_FILTERS; i++)
-	{
-		StoredFilter *entry = &stored->filters[i];
-
-		if (entry->last_used != 0 && memcmp(&entry->pointer, pointer, sizeof(*pointer)) == 0)
-			return entry;
-		if (entry->last_used < oldest->last_used)
-			oldest = entry;
-	}
-	drop_copy(stored, oldest);
-	oldest->pointer = *pointer;
-	return oldest;
-}
-
-/* The copy that was used longest ago, and before a moment; or NULL. */
-static StoredFilter *
-oldest_copy(StoredFilters *stored, uint64 before)
-{
-	StoredFilter *oldest = NULL;
-
-	for (int i = 0; i < MAX_FILTERS; i++)
-	{
-		StoredFilter *entry = &stored->filters[i];
-
-		if (entry->room != NULL && entry->last_used < before &&
-			(oldest == NULL || entry->last_used < oldest->last_used))
-			oldest = entry;
-	}
-	return oldest;
+	entry->has_header = false;
+	entry->opened.spent = 0;
+	enter_list(entry, &cache->seen, sizeof(*entry));
+	while (cache->seen.size > memory_limit() / SEEN_PART && oldest_of(&cache->seen) != entry)
+		forget(oldest_of(&cache->seen));
+	return entry;
 }
 
 /*
- * Makes room for a copy by dropping others that have not been used since this
- * value was last met; false if that is not enough.  Dropping one that was used
- * would have two filters push each other out row after row, and each row fetch
- * one as a whole.
+ * May a copy be freed to make room for another filter?  Not if it has been used
+ * since that one was opened last: two filters would then push each other out
+ * row after row, and each row fetch one as a whole.  A copy that a call site
+ * has a shortcut to may have been used; revoking that shows until the next time
+ * whether it is.
  */
 static bool
-make_room(StoredFilters *stored, const StoredFilter *entry, Size size)
+may_free(const CachedFilter *copy, const CachedFilter *entry)
 {
-	while (stored->kept > 0 && stored->kept + size > (Size) work_mem * 1024)
-	{
-		StoredFilter *oldest = oldest_copy(stored, entry->last_used);
+	if (copy->opened_at > entry->opened_at)
+		return false;
+	if (copy->opened_at > shortcuts_revoked_at)
+		revoke_shortcuts();
+	return shortcuts_revoked_at < entry->opened_at;
+}
 
-		if (oldest == NULL)
+/* Makes room in a list of copies; false if there is none. */
+static bool
+make_room(FilterList *list, Size size, const CachedFilter *entry)
+{
+	while (list->size > 0 && list->size + size > memory_limit())
+	{
+		if (!may_free(oldest_of(list), entry))
 			return false;
-		drop_copy(stored, oldest);
+		forget(oldest_of(list));
 	}
 	return true;
 }
 
+/* Copies a filter, so that its bits begin at a cache line. */
 static void
-set_opened(OpenedFilter *opened, const bf_filter *filter)
+make_copy(CachedFilter *entry, FilterList *list, Size size, Datum value)
 {
-	opened->filter = *filter;
-	opened->shape = bf_shape_of(&filter->params);
-	opened->spent = NULL;
-	move_opened(opened, filter->payload);
-}
-
-/*
- * Fetches a value and keeps a copy, the payload of which begins at a cache
- * line.  The entry is filled in last: a call site may outlive an error that a
- * PL/pgSQL block catches.
- */
-static void
-keep_copy(StoredFilters *stored, StoredFilter *entry, Datum value)
-{
-	bf_filter	filter;
-	struct varlena *whole = open_filter(value, &filter);
-	Size		size = bf_payload_size(&filter);
-	char	   *room = allocate_large(stored->context, size + BF_BLOCK_BYTES);
+	OpenedFilter opened;
+	struct varlena *bytes = open_for_probes(value, &opened);
+	char	   *room = allocate_large(cache->context, bf_payload_size(&opened.filter) + BF_BLOCK_BYTES);
 	uint8	   *payload = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, room);
 
-	copy_bytes(payload, filter.payload, size);
-	close_value(value, whole);
-	filter.payload = payload;
-	set_opened(&entry->opened, &filter);
-	entry->room = room;
-	entry->size = size;
-	stored->kept += size;
-}
-
-/* The bytes [from, from + size) of a stored value, to be freed. */
-static struct varlena *
-read_slice(Datum value, uint64 from, uint64 size)
-{
-	struct varlena *slice = detoast_attr_slice((struct varlena *) DatumGetPointer(value),
-											   (int32) from, (int32) size);
-
-	if (VARSIZE_ANY_EXHDR(slice) != size)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("stored bloomfilter value ends before its time")));
-	return slice;
-}
-
-/* The header of a stored value that is neither compressed nor small. */
-static void
-read_header(Datum value, const struct varatt_external *pointer, bf_filter *filter)
-{
-	uint8		header[BF_HEADER_SIZE];
-	bf_status	status;
-	bool		known = recall_header(pointer, header);
-
-	if (!known)
+	/* the transaction may go on after an error: a cancel request, for one */
+	PG_TRY();
 	{
-		struct varlena *slice = read_slice(value, 0, BF_HEADER_SIZE);
-
-		memcpy(header, VARDATA_ANY(slice), BF_HEADER_SIZE);
-		pfree(slice);
+		fetch_payload(value, &opened, payload);
 	}
-	status = bf_decode_header(header, VARATT_EXTERNAL_GET_EXTSIZE(*pointer), BF_VALUE, filter);
-	if (status.error != BF_OK)
-		report_corrupt_value(status);
-	if (!known)
-		remember_header(pointer, header);
-	filter->payload = NULL;
+	PG_CATCH();
+	{
+		pfree(room);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	close_value(value, bytes);
+	move_opened(&opened, payload);
+	entry->opened = opened;
+	entry->has_header = true;
+	entry->room = room;
+	leave_list(entry);
+	enter_list(entry, list, size);
 }
 
-/* As VARATT_EXTERNAL_IS_COMPRESSED(), which compares a signed number. */
-static bool
-is_compressed(const struct varatt_external *pointer)
+/* Makes a copy of a filter that has cost as much, if there is room for it. */
+static void
+consider_copy(CachedFilter *entry, Datum value)
 {
-	return VARATT_EXTERNAL_GET_EXTSIZE(*pointer) < (uint32) (pointer->va_rawsize - VARHDRSZ);
+	Size		size = entry->pointer.va_rawsize;
+	FilterList *list = size > memory_limit() ? &cache->large : &cache->copied;
+
+	if (entry->opened.spent >= size && make_room(list, size, entry))
+		make_copy(entry, list, size, value);
 }
 
-/*
- * A stored value: a copy of it where it is kept, else what a probe needs.  A
- * copy is made once the probes before it have cost as much, so that probes of a
- * filter, while it is remembered, cost at most about twice the least.
- */
-static const OpenedFilter *
-open_stored(FilterCache *cache, Datum value)
+/* A stored value: the copy, or what the cache knows of it, or what opening it gives. */
+static OpenedFilter *
+open_stored(LastFilter *last, Datum value)
 {
 	struct varatt_external pointer;
-	StoredFilters *stored = cache->stored;
-	StoredFilter *entry;
-	bf_filter	filter;
+	CachedFilter *entry;
 
 	VARATT_EXTERNAL_GET_POINTER(pointer, DatumGetPointer(value));
-	entry = find_entry(stored, &pointer);
-	if (entry->room == NULL && entry->spent >= (uint64) pointer.va_rawsize &&
-		make_room(stored, entry, pointer.va_rawsize))
-		keep_copy(stored, entry, value);
-	entry->last_used = ++stored->clock;
+	entry = find_entry(&pointer);
+	if (entry->room == NULL)
+		consider_copy(entry, value);
+	entry->opened_at = ++now;
+	dlist_move_head(&entry->list->filters, &entry->node);
 	if (entry->room != NULL)
 	{
-		memcpy(cache->identity, DatumGetPointer(value), TOAST_POINTER_SIZE);
-		cache->last_is = LAST_STORED;
-		return &entry->opened;
+		memcpy(last->identity, DatumGetPointer(value), TOAST_POINTER_SIZE);
+		last->opened_at = now;
+		last->last_is = LAST_COPIED;
 	}
-	if (is_compressed(&pointer) || VARATT_EXTERNAL_GET_EXTSIZE(pointer) <= SMALL_VALUE)
+	else if (!entry->has_header)
 	{
-		open_filter(value, &filter);
-		entry->spent = pointer.va_rawsize;
+		open_for_probes(value, &last->opened);
+		entry->opened.spent = last->opened.spent;
+		if (last->opened.filter.payload != NULL)
+			return &last->opened;
+		entry->opened = last->opened;
+		entry->has_header = true;
 	}
-	else
-		read_header(value, &pointer, &filter);
-	set_opened(&cache->opened, &filter);
-	cache->opened.spent = &entry->spent;
-	return &cache->opened;
+	return &entry->opened;
 }
 
-static const OpenedFilter *
-open_in_memory(FilterCache *cache, Datum value)
+static OpenedFilter *
+open_in_memory(LastFilter *last, Datum value)
 {
-	bf_filter	filter;
-
-	open_filter(value, &filter);
-	set_opened(&cache->opened, &filter);
+	open_for_probes(value, &last->opened);
 	if (VARATT_IS_4B_U(DatumGetPointer(value)))
 	{
-		memcpy(cache->identity, DatumGetPointer(value), IDENTITY_SIZE);
-		cache->last_is = LAST_IN_MEMORY;
+		memcpy(last->identity, DatumGetPointer(value), IDENTITY_SIZE);
+		last->last_is = LAST_IN_MEMORY;
 	}
-	return &cache->opened;
+	return &last->opened;
 }
 
 /*
- * An error that a PL/pgSQL block catches leaves the cache as it is then, so it
- * says first that it knows no filter, and that it does last.
+ * A call site may outlive an error that a PL/pgSQL block catches, so that it
+ * recognizes no filter while another one is opened.
  */
-const OpenedFilter *
-open_other_filter(FilterCache *cache, Datum value)
+OpenedFilter *
+open_other_filter(LastFilter *last, Datum value)
 {
-	cache->last_is = LAST_UNKNOWN;
-	cache->last = VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value))
-		? open_stored(cache, value) : open_in_memory(cache, value);
-	return cache->last;
-}
-
-/* Is a hash in a stored filter, which is fetched as a whole? */
-static bool
-probe_whole(Datum value, const OpenedFilter *opened, uint64 hash)
-{
-	bf_filter	filter;
-	struct varlena *whole = open_filter(value, &filter);
-	bool		found = bf_contains(&filter, hash);
-
-	*opened->spent += VARSIZE_ANY(whole);
-	close_value(value, whole);
-	return found;
-}
-
-/* Is a hash in a stored blocked filter? */
-static bool
-probe_stored_block(Datum value, const OpenedFilter *opened, uint64 hash)
-{
-	struct varlena *block = read_slice(value, BF_HEADER_SIZE + bf_block_offset(&opened->shape, hash),
-									   BF_BLOCK_BYTES);
-	bool		found = bf_block_contains((const uint8 *) VARDATA_ANY(block), &opened->shape, hash);
-
-	*opened->spent += SLICE_WORTH;
-	pfree(block);
-	return found;
-}
-
-/*
- * Is a hash in a stored sparse filter that has some?  They are spread evenly, so
- * a hash stands close to where its value puts it.  Where it should be but is
- * not is decided by neighbours on both sides; where chosen elements upset the
- * spread, by the whole filter.
- */
-static bool
-probe_stored_hashes(Datum value, const OpenedFilter *opened, uint64 hash)
-{
-	uint64		nhashes = opened->filter.nhashes;
-	uint64		from;
-	uint64		to;
-	struct varlena *slice;
-	const uint8 *hashes;
-	bool		decided;
-	bool		found;
-
-	bf_expected_range(nhashes, hash, &from, &to);
-	slice = read_slice(value, BF_HEADER_SIZE + 8 * from, 8 * (to - from));
-	hashes = (const uint8 *) VARDATA_ANY(slice);
-	decided = (from == 0 || bf_hash_at(hashes, 0) <= hash) &&
-		(to == nhashes || bf_hash_at(hashes, to - from - 1) >= hash);
-	found = decided && bf_sparse_contains(hashes, to - from, hash);
-	*opened->spent += Max(SLICE_WORTH, 8 * (to - from));
-	pfree(slice);
-	return decided ? found : probe_whole(value, opened, hash);
-}
-
-/* Is a hash in a stored filter of which only the header has been read? */
-static bool
-probe_stored(Datum value, const OpenedFilter *opened, uint64 hash)
-{
-	const bf_filter *filter = &opened->filter;
-
-	if (filter->sparse)
-		return filter->nhashes > 0 && probe_stored_hashes(value, opened, hash);
-	if (filter->params.layout == BF_BLOCKED)
-		return probe_stored_block(value, opened, hash);
-	return probe_whole(value, opened, hash);
-}
-
-bool
-probe_slowly(Datum value, const OpenedFilter *opened, uint64 hash)
-{
-	return opened->filter.payload != NULL ? bf_contains(&opened->filter, hash)
-		: probe_stored(value, opened, hash);
+	last->last_is = LAST_UNKNOWN;
+	last->filter = VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value))
+		? open_stored(last, value) : open_in_memory(last, value);
+	return last->filter;
 }

@@ -1,16 +1,15 @@
 /*
  * filter_cache.h
- *		The stored filters that a call site probes, fetched no more than needed.
+ *		Copies of the stored filters that a backend probes.
  *
- * A filter that is stored out of line costs a read of all its TOAST chunks to
- * open: a millisecond and a half at 12 MB, for a probe that looks at one cache
- * line.  A call site therefore keeps the filters that it meets again and again,
- * and before it does reads of one only what the probe needs.
+ * Reading slices of a stored filter is the cheapest way to probe it a few
+ * times.  A filter that is probed again and again is worth a copy in memory.
+ * All call sites share these copies, which last until the end of the
+ * transaction and together take work_mem at most; one copy that is larger than
+ * work_mem may be kept besides.
  *
- * A stored value is recognised by its TOAST pointer.  That is safe: a value is
- * never changed in place, and the number of a deleted one is not given out
- * anew before four billion others have been, while the executor's and
- * PL/pgSQL's call sites end with their transaction at the latest.
+ * The key is the TOAST pointer.  A stored value never changes in place, and its
+ * number is not used again before the server has given out four billion others.
  */
 #ifndef BF_FILTER_CACHE_H
 #define BF_FILTER_CACHE_H
@@ -18,98 +17,69 @@
 #include "pg_compat.h"
 
 #include "access/detoast.h"
-#include "core/block.h"
-#include "core/format.h"
-
-/* A filter opened for probes. */
-typedef struct OpenedFilter
-{
-	bf_filter	filter;			/* without a payload if only the header has been read */
-	bf_shape	shape;			/* of the filter */
-	const uint8 *bits;			/* of a dense filter in memory, else NULL */
-	uint64	   *spent;			/* where the cost of probing it is counted, if it is stored */
-} OpenedFilter;
-
-typedef struct FilterCache FilterCache;
-
-/* An empty cache; it and what it keeps are in the given memory context. */
-extern FilterCache *make_filter_cache(MemoryContext context);
+#include "stored_filter.h"
 
 /*
- * Opens a filter for one probe, which is not to write to it.  Valid until the
- * next call.  An error if the value is no filter.
- */
-static inline const OpenedFilter *open_cached_filter(FilterCache *cache, Datum value);
-
-/* Is a hash in a filter just opened from that value? */
-static inline bool probe_opened(Datum value, const OpenedFilter *opened, uint64 hash);
-
-/*
- * What follows is private, and here so that a row need not pay for calls.  Of
- * row after row most have the same filter, so the one opened last is known
- * again by its first bytes: a stored one by its TOAST pointer, and one in
- * memory by its length and its header, which are all that opening looks at.
+ * The filter that a call site opened last.  Row after row has the same one, so
+ * it is recognized by its first bytes: a copied one by its TOAST pointer, and
+ * one in memory by its length and its header, which are all that opening looks
+ * at.  All zero in the beginning.
  */
 #define IDENTITY_SIZE	(VARHDRSZ + BF_HEADER_SIZE)
 
-struct FilterCache
+typedef struct LastFilter
 {
-	const OpenedFilter *last;
 	enum
 	{
-		LAST_UNKNOWN,			/* not to be known again */
-		LAST_STORED,			/* by its TOAST pointer */
+		LAST_UNKNOWN,			/* cannot be recognized */
+		LAST_COPIED,			/* by its TOAST pointer, until shortcuts are revoked */
 		LAST_IN_MEMORY			/* by length and header */
 	}			last_is;
 	char		identity[IDENTITY_SIZE];	/* the first bytes of its value */
-	OpenedFilter opened;		/* for one of which no copy is kept */
-	struct StoredFilters *stored;	/* those that have been met */
-};
+	OpenedFilter *filter;		/* either of the next two, or the cache's */
+	uint64		opened_at;		/* a time of the cache */
+	OpenedFilter opened;		/* one of which the cache keeps nothing */
+} LastFilter;
 
-extern const OpenedFilter *open_other_filter(FilterCache *cache, Datum value);
-extern bool probe_slowly(Datum value, const OpenedFilter *opened, uint64 hash);
+/*
+ * Opens a filter for one probe with probe_opened().  Valid until any call site
+ * opens another one.  An error if the value is no filter.
+ */
+static inline OpenedFilter *open_cached_filter(LastFilter *last, Datum value);
 
-/* Says where the payload of an opened filter is. */
-static inline void
-move_opened(OpenedFilter *opened, const uint8 *payload)
-{
-	opened->filter.payload = payload;
-	opened->bits = opened->filter.sparse ? NULL : payload;
-}
+/* What follows is private, and here so that a row need not pay for calls. */
+
+/* A copy opened at this time of the cache's clock or before may be gone. */
+extern uint64 shortcuts_revoked_at;
+
+extern OpenedFilter *open_other_filter(LastFilter *last, Datum value);
 
 /* Is that the value the filter was opened from last? */
 static inline bool
-is_opened_last(const FilterCache *cache, const char *value)
+is_opened_last(const LastFilter *last, const char *value)
 {
-	switch (cache->last_is)
+	switch (last->last_is)
 	{
-		case LAST_STORED:
+		case LAST_COPIED:
 			return VARATT_IS_EXTERNAL_ONDISK(value) &&
-				memcmp(value, cache->identity, TOAST_POINTER_SIZE) == 0;
+				memcmp(value, last->identity, TOAST_POINTER_SIZE) == 0 &&
+				last->opened_at > shortcuts_revoked_at;
 		case LAST_IN_MEMORY:
 			return VARATT_IS_4B_U(value) && VARSIZE_4B(value) >= IDENTITY_SIZE &&
-				memcmp(value, cache->identity, IDENTITY_SIZE) == 0;
+				memcmp(value, last->identity, IDENTITY_SIZE) == 0;
 		default:
 			return false;
 	}
 }
 
-static inline const OpenedFilter *
-open_cached_filter(FilterCache *cache, Datum value)
+static inline OpenedFilter *
+open_cached_filter(LastFilter *last, Datum value)
 {
-	if (unlikely(!is_opened_last(cache, DatumGetPointer(value))))
-		return open_other_filter(cache, value);
-	if (cache->last_is == LAST_IN_MEMORY)
-		move_opened(&cache->opened, (const uint8 *) DatumGetPointer(value) + IDENTITY_SIZE);
-	return cache->last;
-}
-
-static inline bool
-probe_opened(Datum value, const OpenedFilter *opened, uint64 hash)
-{
-	if (likely(opened->bits != NULL))
-		return bf_bits_contain(opened->bits, &opened->shape, hash);
-	return probe_slowly(value, opened, hash);
+	if (unlikely(!is_opened_last(last, DatumGetPointer(value))))
+		return open_other_filter(last, value);
+	if (last->last_is == LAST_IN_MEMORY)
+		move_opened(&last->opened, (const uint8 *) DatumGetPointer(value) + IDENTITY_SIZE);
+	return last->filter;
 }
 
 #endif							/* BF_FILTER_CACHE_H */

@@ -17,7 +17,7 @@ PG_FUNCTION_INFO_V1(bloomfilter_contained);
 typedef struct ProbeSite
 {
 	ElementType element;
-	FilterCache *filters;
+	LastFilter	last;
 	bool		literal;		/* the element has one hash in every call */
 	HashElement hashed_by;		/* how and with which seed it is known, or NULL */
 	uint64		seed;
@@ -55,7 +55,6 @@ make_probe_site(FunctionCallInfo fcinfo, int argument)
 
 	resolve_element_type(fcinfo, argument, &resolved.element);
 	resolved.literal = is_literal(function, argument) && resolved.element.is_stable;
-	resolved.filters = make_filter_cache(function->fn_mcxt);
 	site = MemoryContextAlloc(function->fn_mcxt, sizeof(*site));
 	*site = resolved;
 	function->fn_extra = site;
@@ -79,14 +78,14 @@ probe(FunctionCallInfo fcinfo, int filter_argument, int argument)
 {
 	ProbeSite  *site = fcinfo->flinfo->fn_extra;
 	Datum		value = PG_GETARG_DATUM(filter_argument);
-	const OpenedFilter *opened;
+	OpenedFilter *opened;
 	const bf_params *params;
 	Datum		element = PG_GETARG_DATUM(argument);
 	HashElement hash;
 
 	if (unlikely(site == NULL))
 		site = make_probe_site(fcinfo, argument);
-	opened = open_cached_filter(site->filters, value);
+	opened = open_cached_filter(&site->last, value);
 	params = &opened->filter.params;
 	hash = lookup_hash(&site->element, params->element_class);
 	if (unlikely(hash == NULL))
