@@ -26,6 +26,13 @@ TABLES = {
                  "FROM generate_series(1, 500::bigint) AS s",
     "bench_100kb": "SELECT s, (SELECT bloom_agg(s * 1000000 + i, 80000) FROM generate_series(1, 13000) AS i) AS f "
                    "FROM generate_series(1, 5000::bigint) AS s",
+    "bench_classic": "SELECT s, (SELECT bloom_agg(s * 1000000 + i, bloom_create(800000, 0.01, 'classic')) "
+                     "FROM generate_series(1, 130000) AS i) AS f FROM generate_series(1, 500::bigint) AS s",
+    "bench_365": "SELECT s, (SELECT bloom_agg(s * 1000000 + i, 660000) FROM generate_series(1, 110000) AS i) AS f "
+                 "FROM generate_series(1, 365::bigint) AS s",
+    "bench_5000": "SELECT i * 7919 AS k FROM generate_series(1, 5000::bigint) AS i",
+    "bench_kept": "SELECT i AS id, bloom_agg(j, 1000000) AS f FROM generate_series(1, 8) AS i, "
+                  "generate_series(1, 160000) AS j GROUP BY i",
     "bench_keys": "SELECT 2 * i AS k FROM generate_series(1, %d::bigint) AS i" % KEYS,
     "bench_fact": "SELECT 1 + floor(random() * {0})::bigint AS a, 1 + floor(random() * {0})::bigint AS b, "
                   "1 + floor(random() * {0})::bigint AS c, 1 + floor(random() * {1})::bigint AS o "
@@ -42,9 +49,15 @@ PARSED = "(SELECT f::bytea::bloomfilter FROM bench_stored WHERE n = %d)"
 
 def make_tables(session):
     session.ask("SET client_min_messages = warning")
-    session.ask("DROP TABLE IF EXISTS " + ", ".join(TABLES))
+    session.ask("DROP TABLE IF EXISTS bench_parts, " + ", ".join(TABLES))
     for table, query in TABLES.items():
         session.ask("CREATE UNLOGGED TABLE %s AS %s" % (table, query))
+    session.ask("CREATE UNLOGGED TABLE bench_parts (part int, x bigint) PARTITION BY LIST (part)")
+    for part in range(365):
+        session.ask("CREATE UNLOGGED TABLE bench_part_%d PARTITION OF bench_parts FOR VALUES IN (%d)" % (part, part))
+    session.ask("INSERT INTO bench_parts SELECT x % 365, x FROM bench_rows")
+    session.ask("VACUUM ANALYZE bench_parts")
+    session.ask("ALTER TABLE bench_kept ADD PRIMARY KEY (id)")
     for table in "bench_a", "bench_b", "bench_c", "bench_orders":
         session.ask("ALTER TABLE %s ADD PRIMARY KEY (id)" % table)
     for table in TABLES:
@@ -111,6 +124,53 @@ def many_filters(name, table, goal, session):
             "SELECT count(*) FROM %s WHERE f @> ANY ('{42,43,44}'::bigint[])" % table, goal / 3, session=session, faster=True)
 
 
+def partitions(session):
+    """One stored filter at 365 call sites."""
+    sql = "SELECT count(*) FROM bench_parts WHERE %s @> x"
+    stored, parsed = sql % (STORED % 10000000), sql % (PARSED % 10000000)
+    compare("12 MB filter and 365 partitions, stored : parsed", parsed, stored, 1.2, session=session)
+    fresh = Session(*SETTINGS)
+    fresh.ask("SELECT count(*) FROM bench_parts WHERE x > 0")
+    fresh.ask("BEGIN")
+    before, contexts = fresh.memory(), fresh.ask("SELECT sum(total_bytes) FROM pg_backend_memory_contexts")
+    fresh.ask(stored)
+    after, kept = fresh.memory(), fresh.ask("SELECT sum(total_bytes) FROM pg_backend_memory_contexts")
+    print("growth of the backend by this query: anonymous memory %.1f MB, memory contexts %.1f MB; work_mem is 4 MB" % (
+        (after["RssAnon"] - before["RssAnon"]) / 2**20, (int(kept[0]) - int(contexts[0])) / 2**20), flush=True)
+
+
+def many_by_many(session):
+    """5,000 keys and 365 filters of 0.8 MB, 290 MB together, in both orders of the join."""
+    outside = {
+        "filters": "SELECT count(*) FROM (SELECT f FROM bench_365 OFFSET 0) AS f "
+                   "CROSS JOIN LATERAL (SELECT k FROM bench_5000 WHERE f @> k OFFSET 0) AS k",
+        "keys": "SELECT count(*) FROM (SELECT k FROM bench_5000 OFFSET 0) AS k "
+                "CROSS JOIN LATERAL (SELECT s FROM bench_365 WHERE f @> k OFFSET 0) AS f",
+    }
+    for memory in "4MB", "400MB":
+        session.ask("SET work_mem = '%s'" % memory)
+        compare("5,000 keys and 365 filters, work_mem %s: keys outside : inside" % memory, outside["filters"], outside["keys"],
+                3, session=session, repeats=3)
+    session.ask("RESET work_mem")
+
+
+def adding(session):
+    """What adding costs that changes nothing, and what it writes, beside what looks first."""
+    def update(condition):
+        return ("DO $$ BEGIN FOR i IN 1 .. 2000 LOOP UPDATE bench_kept SET f = bloom_add(f, 5) WHERE id = 1 + i % 8{}; "
+                "COMMIT; END LOOP; END $$").format(condition)
+
+    plain, guarded = update(""), update(" AND NOT f @> 5")
+    session.ask("ALTER TABLE bench_kept SET LOGGED")
+    compare("adding a key that is there : only where it is not", guarded, plain, 1.5, session=session)
+    for name, sql in ("adding", plain), ("only where it is not", guarded):
+        session.ask("CHECKPOINT"), session.ask(sql)  # whose first writes of a page are of all of it
+        start = session.ask("SELECT pg_current_wal_insert_lsn()")[0]
+        session.ask(sql)
+        written = session.ask("SELECT pg_current_wal_insert_lsn() - '%s'::pg_lsn" % start)[0]
+        print("WAL of 2,000 updates, %s: %.0f bytes each" % (name, int(written) / 2000), flush=True)
+
+
 def bloom_joins(session):
     plain = ("SELECT count(*) FROM bench_fact JOIN bench_a ON a = bench_a.id JOIN bench_b ON b = bench_b.id "
              "JOIN bench_c ON c = bench_c.id WHERE bench_a.kind = 3 AND bench_b.kind = 5 AND bench_c.kind = 7")
@@ -168,9 +228,14 @@ def main():
             "SELECT count(*) FROM bench_rows WHERE (SELECT f FROM bench_small) @> y", 1.5, session=session)
     many_filters("500 stored filters of 1 MB", "bench_1mb", 40, session)
     many_filters("5,000 stored filters of 100 kB", "bench_100kb", 5, session)
+    compare("one key in 500 stored filters of 1 MB, classic : blocked", "SELECT count(*) FROM bench_1mb WHERE f @> 42::bigint",
+            "SELECT count(*) FROM bench_classic WHERE f @> 42::bigint", 3, session=session, repeats=9)
+    partitions(session)
+    many_by_many(session)
+    adding(session)
     bloom_joins(session)
     other_memberships()
-    session.ask("DROP FUNCTION bench_hash_only, bench_detoast, bench_array; DROP TABLE " + ", ".join(TABLES))
+    session.ask("DROP FUNCTION bench_hash_only, bench_detoast, bench_array; DROP TABLE bench_parts, " + ", ".join(TABLES))
 
 
 main()

@@ -71,6 +71,7 @@ revoke_shortcuts(void)
 	shortcuts_revoked_at = ++now;
 }
 
+/* No call site of the executor lasts longer, but C code may keep one. */
 static void
 end_cache(void *argument)
 {

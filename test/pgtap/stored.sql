@@ -1,7 +1,7 @@
 -- Filters in tables: inline, out of line and compressed, they answer as the same
 -- filter does that was never stored, whatever is kept between calls.
 BEGIN;
-SELECT plan(43);
+SELECT plan(64);
 
 SET LOCAL jit = off;
 SET LOCAL max_parallel_workers_per_gather = 0;
@@ -175,6 +175,26 @@ FROM generate_series(1, 4) n,
     pg_temp.pages(format('SELECT count(*) FROM large WHERE f @> ANY (array_fill(-1, ARRAY[%s]))', n)) pages;
 SELECT cmp_ok(pg_temp.pages('SELECT count(*) FROM large WHERE f @> ANY (array_fill(-1, ARRAY[10000]))'), '<',
     8 * pg_table_size('large') / 8192, 'ten thousand keys: each filter is fetched whole, once and soon');
+-- Every filter for each key, and fewer copies in memory than filters: those that are kept stay, others are read by
+-- slices of two pages or three.
+CREATE FUNCTION pg_temp.pages_by_turns(keys int) RETURNS bigint LANGUAGE sql AS $$
+    SELECT pg_temp.pages(format('SELECT count(*) FROM (SELECT -x AS x FROM generate_series(1, %s) AS x OFFSET 0) AS k
+        CROSS JOIN LATERAL (SELECT id FROM large WHERE f @> x OFFSET 0) AS f', keys))
+$$;
+SET LOCAL work_mem = '3MB';
+SELECT cmp_ok(pg_temp.pages_by_turns(2000), '<', 2 * 2000 * 5 / 2 + 3 * pg_table_size('large') / 8192,
+    'two of four filters fit: no filter is fetched again and again');
+SET LOCAL work_mem = '64MB';
+SELECT cmp_ok(pg_temp.pages_by_turns(2000), '<', 2000 + 8 * pg_table_size('large') / 8192,
+    'all four fit: each is fetched once');
+RESET work_mem;
+-- An absent element has a zero bit soon in a classic filter, where each bit is a slice.
+CREATE TABLE large_classic AS
+SELECT id, bloom_agg(i, bloom_create(400000, 0.001, 'classic')) AS f
+FROM generate_series(1, 8) id, generate_series(1, 100000) i GROUP BY id;
+SELECT cmp_ok(pg_temp.pages('SELECT count(*) FROM large_classic WHERE f @> -1'), '<',
+    pg_table_size('large_classic') / 8192 / 4, 'a key in classic filters: few pages');
+SELECT is(count(*), 8::bigint, 'and its elements are found') FROM large_classic WHERE f @> ALL ('{1,777,100000}'::int[]);
 -- Not more often either if its hashes are not spread as hashes are: the first ones there are.
 CREATE TABLE dense_hashes AS
 SELECT (substr(b, 1, 28) || string_agg(substr(int8send(i), 8, 1) || substr(int8send(i), 7, 1) || substr(int8send(i), 6, 1)
@@ -184,6 +204,43 @@ SELECT cmp_ok(pg_temp.pages('SELECT count(*) FROM dense_hashes WHERE f @> ANY (A
     '<', 8 * pg_table_size('dense_hashes') / 8192, 'hashes that are close together: the filter is fetched whole soon');
 SELECT is(count(*), 0::bigint, 'and has none but those')
 FROM dense_hashes WHERE f @> ANY (ARRAY(SELECT generate_series(1, 300)));
+
+-- Adding what is there leaves the stored value alone: no chunk of it is written anew. Adding anything else does not.
+CREATE FUNCTION pg_temp.chunks(rel text) RETURNS oid[] LANGUAGE plpgsql AS $$
+DECLARE
+    chunks oid[];
+BEGIN
+    EXECUTE (SELECT format('SELECT array_agg(DISTINCT chunk_id ORDER BY chunk_id) FROM %s', reltoastrelid::regclass)
+             FROM pg_class WHERE oid = rel::regclass) INTO chunks;
+    RETURN chunks;
+END
+$$;
+CREATE FUNCTION pg_temp.written_by(rel text, command text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    before oid[] := pg_temp.chunks(rel);
+BEGIN
+    EXECUTE format(command, rel);
+    RETURN cardinality(ARRAY(SELECT unnest(pg_temp.chunks(rel)) EXCEPT SELECT unnest(before)));
+END
+$$;
+SELECT cmp_ok(cardinality(pg_temp.chunks(t)), '>=', 3, t || ': some filters are out of line')
+FROM unnest('{external,extended,main}'::text[]) t;
+SELECT is(pg_temp.written_by(t, 'UPDATE %s AS t SET f = bloom_add(f, (SELECT min(x) FROM want WHERE hit
+    AND want.id = t.id))'), 0, t || ': adding present elements, or NULL, writes no chunk')
+FROM unnest('{external,extended,main}'::text[]) t;
+SELECT is(array_agg(id ORDER BY id) FILTER (WHERE f::bytea <> b), NULL, storage || ': and changes nothing')
+FROM stored JOIN made USING (id) GROUP BY storage ORDER BY storage;
+SELECT is(pg_temp.written_by(t, 'UPDATE %s AS t SET f = bloom_add(f, (SELECT min(x) FROM want WHERE NOT hit
+    AND want.id = t.id))'), cardinality(pg_temp.chunks(t)), t || ': adding absent elements writes all of them')
+FROM unnest('{external,extended,main}'::text[]) t;
+SELECT is(array_agg(s.id ORDER BY s.id)
+              FILTER (WHERE NOT s.f @> a.x OR s.f::bytea <> bloom_add(b::bloomfilter, a.x)::bytea), NULL,
+    storage || ': and adds them')
+FROM stored s JOIN made USING (id) JOIN (SELECT id, min(x) AS x FROM want WHERE NOT hit GROUP BY id) a USING (id)
+GROUP BY storage ORDER BY storage;
+SELECT throws_ok('SELECT bloom_add(f, ''5''::text) FROM external WHERE id = 6', '42804', NULL,
+    'another class of element is an error for a stored filter');
+SELECT throws_ok('SELECT bloom_add(f, ''5''::text) FROM external WHERE id = 1', '42804', NULL, 'and for an inline one');
 
 -- A domain over the type.
 CREATE DOMAIN ids AS bloomfilter CHECK (VALUE IS NULL OR (bloom_info(VALUE)).layout = 'blocked');

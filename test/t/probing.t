@@ -453,6 +453,7 @@ class Program:
         self.rows = {}  # id: number in the pool, or None for NULL
         self.stack = []  # of a transaction and its savepoints: name, rows, cursors
         self.cursors = {}  # name: answers to come
+        self.held = set()  # names of those that outlive their transaction
         self.names = 0
         self.statements = []
 
@@ -625,8 +626,9 @@ class Program:
     def end(self, how):
         self.do(how)
         if how == "ROLLBACK":
-            self.rows = self.stack[0][1]
-        self.stack, self.cursors = [], {}
+            _, self.rows, self.cursors = self.stack[0]
+        self.cursors = {name: answers for name, answers in self.cursors.items() if name in self.held}
+        self.stack = []
 
     def settings(self):
         self.do(f"SET work_mem = '{self.rng.choice(('64kB', '64kB', '300kB', '64MB'))}'")
@@ -845,7 +847,11 @@ class Program:
         ids = self.some_ids(element_type)
         self.names += 1
         name = f"c{self.names}"
-        self.do(f"DECLARE {name} CURSOR FOR {self.nested(ids, element_type, self.rng.random() < 0.4)}")
+        hold = ""
+        if self.rng.random() < 0.4:
+            hold = "WITH HOLD "
+            self.held.add(name)
+        self.do(f"DECLARE {name} CURSOR {hold}FOR {self.nested(ids, element_type, self.rng.random() < 0.4)}")
         self.cursors[name] = {
             (id_, n): self.answer(id_, element_type, n) for id_ in ids for n in range(1, KEYS + 1)
         }
@@ -1157,6 +1163,7 @@ def test_memory():
     if process.returncode != 0:
         raise Failed(process.stderr)
     results, errors = psql(
+        "SET work_mem = '512kB'",
         "BEGIN",
         "DECLARE slices CURSOR FOR SELECT f @> i FROM generate_series(1, 10000) AS i, flat",
         "DECLARE copies CURSOR FOR SELECT f @> i FROM generate_series(1, 100000) AS i, flat WHERE id <= 6",
@@ -1167,13 +1174,13 @@ def test_memory():
         "SELECT probe_flat(25, 1700)",
         "SELECT * FROM used()",
     )  # fmt: skip
-    good = len(results) == 11 and all(state == "00000" for _, state in results)
+    good = len(results) == 12 and all(state == "00000" for _, state in results)
     ok(good, "a million probes: run", errors)
     if not good:
         return
-    denied = [results[i][0] for i in (5, 9)]
+    denied = [results[i][0] for i in (6, 10)]
     ok(denied == [["0"], ["0"]], "a million probes: no element denied", denied)
-    before, after = ([int(field) for field in results[i][0][0].split("|")] for i in (6, 10))
+    before, after = ([int(field) for field in results[i][0][0].split("|")] for i in (7, 11))
     grown = [(b - a) / 1024 for a, b in zip(before, after)]
     note(f"after a million probes, memory contexts have {grown[0]:+.0f} kB, anonymous memory {grown[1]:+.0f} kB")
     ok(grown[0] < 200 and (grown[1] < 2000 or sanitized()), "a million probes: memory stays flat", grown)
@@ -1202,8 +1209,8 @@ END $$;
 
 
 def test_work_mem():
-    """The copies that a call site keeps take work_mem or are a single one, whatever they take when stored. It makes
-    one when as much has been read of a filter for single probes, long before 200 of them."""
+    """The copies take work_mem or are a single one, whatever they take when stored. One is made when as much has been
+    read of a filter for single probes, long before 200 of them."""
     size, filters, rounds = 1 << 20, 6, 4
     header = ref.Filter("blocked", 6, ref.single(0.01), 0, 8 * size, ref.CLASSES["bigint"], None, b"").encode()
     zeros = f"'\\x{header.hex()}'::bytea || decode(repeat('00', {size}), 'hex')"
@@ -1228,6 +1235,218 @@ def test_work_mem():
             ok(copies - 0.5 < kept < copies + 0.5, f"{name}: keeps {copies}", f"{kept:.2f} MB")
 
 
+# ---------------------------------------------------------------------------------------------------
+# The copies that all call sites share
+# ---------------------------------------------------------------------------------------------------
+
+PARTS, SPREAD, KEPT = 365, 36500, "bloomtype stored%"
+SHARED = f"""
+CREATE TABLE large (id int PRIMARY KEY, f bloomfilter);
+CREATE TABLE spread (part int, k bigint) PARTITION BY LIST (part);
+DO $$ BEGIN
+    FOR i IN 0 .. {PARTS - 1} LOOP
+        EXECUTE format('CREATE TABLE spread_%1$s PARTITION OF spread FOR VALUES IN (%1$s)', i);
+    END LOOP;
+END $$;
+INSERT INTO spread SELECT i % {PARTS}, i FROM generate_series(1, {SPREAD}) AS i;
+CREATE FUNCTION memory(OUT contexts bigint, OUT copies bigint, OUT now bigint, OUT most bigint) LANGUAGE sql AS $$
+    SELECT (SELECT sum(total_bytes) FROM pg_backend_memory_contexts),
+        (SELECT count(*) FROM pg_backend_memory_contexts WHERE name LIKE '{KEPT}'),
+        kb[1] * 1024, (kb[1] + kb[2] - kb[3]) * 1024
+    FROM (SELECT array_agg(m[1]::bigint) AS kb FROM pg_read_file('/proc/self/status') AS status,
+        unnest('{{RssAnon,VmHWM,VmRSS}}'::text[]) AS name, regexp_matches(status, name || ':\s*(\d+)') AS m) AS s
+$$;
+-- Reads all pages of a table's TOAST table, to have them in the process's account of shared memory.
+CREATE FUNCTION touch(regclass) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE (SELECT format('SELECT sum(length(chunk_data)) FROM %s', reltoastrelid::regclass) FROM pg_class WHERE oid = $1);
+END $$;
+CREATE FUNCTION ten_sites(f bloomfilter) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    found bigint := 0;
+BEGIN
+    FOR k IN 1 .. 2000 LOOP
+        {" ".join("found := found + (f @> k)::int;" for _ in range(10))}
+    END LOOP;
+    RETURN found;
+END $$;
+-- Odd filters hold everything, even ones nothing.
+CREATE TABLE opposites (id int PRIMARY KEY, f bloomfilter);
+CREATE FUNCTION get(i int) RETURNS bloomfilter LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (SELECT f FROM opposites WHERE id = i);
+END $$;
+-- One call site has a shortcut to the first filter while another one meets all others.
+CREATE FUNCTION two_sites(often boolean) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    a bloomfilter := (SELECT f FROM opposites WHERE id = 1);
+    g bloomfilter;
+    r record;
+    wrong int := 0;
+BEGIN
+    FOR i IN 1 .. 2 LOOP
+        FOR k IN 1 .. 300 LOOP
+            wrong := wrong + (NOT a @> k)::int;
+        END LOOP;
+        FOR r IN SELECT id, f FROM opposites WHERE id > 1 ORDER BY id LOOP
+            g := r.f;
+            FOR k IN 1 .. 300 LOOP
+                wrong := wrong + ((g @> k) <> (r.id % 2 = 1))::int
+                    + CASE WHEN often OR k = 300 THEN (NOT a @> k)::int ELSE 0 END;
+            END LOOP;
+        END LOOP;
+    END LOOP;
+    RETURN wrong;
+END $$;
+CREATE PROCEDURE commits(INOUT copies bigint, INOUT after bigint, INOUT wrong int) LANGUAGE plpgsql AS $$
+BEGIN
+    wrong := two_sites(true);
+    SELECT m.copies INTO copies FROM memory() AS m;
+    COMMIT;
+    SELECT m.copies INTO after FROM memory() AS m;
+END $$;
+CREATE TABLE thousands (id int, f bloomfilter);
+INSERT INTO thousands SELECT i, f FROM generate_series(1, 3000) AS i,
+    (SELECT bloom_agg(j, 10000000) AS f FROM generate_series(1, 1200) AS j) AS v;
+"""
+
+
+def stored(table, id_, header, *runs):
+    """An INSERT of a filter whose bits are runs of one byte."""
+    data = " || ".join(f"decode(repeat('{byte:02x}', {count}), 'hex')" for byte, count in runs)
+    return f"INSERT INTO {table} VALUES ({id_}, ('\\x{header.hex()}'::bytea || {data})::bloomfilter);\n"
+
+
+def header_of(size):
+    return ref.Filter("blocked", 6, ref.single(0.01), 0, 8 * size, ref.CLASSES["bigint"], None, b"").encode()
+
+
+def set_up_shared():
+    half = 6 << 20
+    bits = b"\xff" * half + bytes(half)
+    script = SHARED + stored("large", 1, header_of(2 * half), (255, half), (0, half))
+    size = 1 << 20
+    for i in range(1, 9):
+        script += stored("opposites", i, header_of(size), (255 * (i % 2), size))
+    process = run("\\set ON_ERROR_STOP on\n" + script)
+    if process.returncode != 0:
+        raise Failed(process.stderr)
+    return ref.Filter("blocked", 6, ref.single(0.01), 0, 16 * half, ref.CLASSES["bigint"], None, bits)
+
+
+def steps(name, *statements):
+    """Statements, each with what it should say, or None for anything."""
+    results, errors = psql(*(sql for sql, _ in statements))
+    wrong = [
+        f"{sql}\ngot      {lines}, SQLSTATE {state}\nexpected {wanted}"
+        for (sql, wanted), (lines, state) in zip(statements, results)
+        if wanted is not None and lines != wanted
+    ]
+    ok(len(results) == len(statements) and not wrong, name, *wrong[:2], errors)
+    return [lines for lines, _ in results]
+
+
+def test_shared_memory(large):
+    """A filter of 12 MB at many call sites: one copy."""
+    holds = [large.contains(ref.element("bigint", k)) for k in range(1, SPREAD + 1)]
+    found, ten = sum(holds), 10 * sum(holds[:2000])
+    lines = steps(
+        "one filter, 365 partitions and ten expressions: the answers are right",
+        ("SET work_mem = '4MB'", []), ("SELECT touch('large')", None), ("SELECT count(*) FROM spread WHERE k > 0", None),
+        ("BEGIN", []),
+        ("SELECT * FROM memory()", None),
+        ("SELECT count(*) FROM spread WHERE (SELECT f FROM large) @> k", [str(found)]),
+        ("SELECT * FROM memory()", None),
+        ("SELECT ten_sites(f) FROM large", [str(ten)]),
+        ("SELECT * FROM memory()", None),
+        ("COMMIT", []),
+        ("SELECT * FROM memory()", None),
+    )  # fmt: skip
+    if len(lines) != 11:
+        return
+    before, partitions, expressions, after = ([int(n) for n in lines[i][0].split("|")] for i in (4, 6, 8, 10))
+    for name, there in ("365 partitions", partitions), ("ten expressions", expressions):
+        contexts, now, most = ((there[i] - before[j]) / 2**20 for i, j in ((0, 0), (2, 2), (3, 2)))
+        note(f"{name}: memory contexts {contexts:+.1f} MB, anonymous memory {now:+.1f} MB, at most {most:+.1f} MB")
+        ok(12 <= contexts < 14 and there[1] == 2, f"{name}: one copy", contexts, there)
+        ok(most < 20 or sanitized(), f"{name}: no more than work_mem and 16 MB", most)
+    ok(after[1] == 0 and after[0] - before[0] < 2**20, "the copy ends with the transaction", before, after)
+
+
+def test_end_of_transaction():
+    none, kept, gone = "SELECT two_sites(true)", ("SELECT copies FROM memory()", ["2"]), ("SELECT copies FROM memory()", ["0"])
+    probe = (none, ["0"])
+    steps(
+        "copies end with a transaction, however it ends",
+        ("SET work_mem = '4MB'", []), probe, gone,
+        ("BEGIN", []), probe, kept, ("COMMIT", []), gone,
+        ("BEGIN", []), probe, kept, ("ROLLBACK", []), gone,
+        ("BEGIN", []), ("SAVEPOINT a", []), probe, ("ROLLBACK TO a", []), kept, probe, ("COMMIT", []), gone,
+        ("BEGIN", []), probe, ("SELECT 1 / 0", []), ("COMMIT", []), gone,
+        ("SELECT two_sites(false) / 0", []), gone,
+        ("CALL commits(0, 0, 0)", ["2|0|0"]), gone,
+        ("SET max_parallel_workers_per_gather = 2", []),
+        ("SELECT count(*) FROM many_keys AS x WHERE (SELECT f FROM opposites WHERE id = 1) @> x.b", [str(COPIES * KEYS)]), gone,
+    )  # fmt: skip
+    steps(
+        "a cursor WITH HOLD says the same after its transaction",
+        ("SET work_mem = '4MB'", []), ("BEGIN", []),
+        ("DECLARE c CURSOR WITH HOLD FOR SELECT count(*) FILTER (WHERE f @> k), id FROM opposites, generate_series(1, 300) AS k"
+         " GROUP BY id ORDER BY id", []),
+        ("FETCH 2 FROM c", ["300|1", "0|2"]), kept, ("COMMIT", []), gone,
+        ("UPDATE opposites SET f = f", []),
+        ("FETCH ALL FROM c", [f"{300 * (i % 2)}|{i}" for i in range(3, 9)]), gone, ("CLOSE c", []),
+    )  # fmt: skip
+    # Two expressions copy their filters in turn: each finds the other's where its own was in the transaction before.
+    steps(
+        "commits in a DO block",
+        ("SET work_mem = '4MB'", []),
+        ("DO $$ DECLARE wrong int := 0; BEGIN FOR i IN 1 .. 9 LOOP FOR k IN 1 .. 600 LOOP"
+         " IF (k <= 300) = (i % 2 = 1) THEN wrong := wrong + (NOT get(1) @> k)::int;"
+         " ELSE wrong := wrong + (get(2) @> k)::int; END IF; END LOOP;"
+         " IF i % 3 = 0 THEN ROLLBACK; ELSE COMMIT; END IF; END LOOP;"
+         " PERFORM set_config('probing.said', wrong::text, false); END $$", []),
+        ("SELECT current_setting('probing.said')", ["0"]), gone,
+    )  # fmt: skip
+
+
+def test_eviction():
+    for work_mem in "64kB", "2500kB", "3500kB", "64MB":
+        steps(
+            f"two call sites by turns and eight filters, work_mem {work_mem}",
+            (f"SET work_mem = '{work_mem}'", []),
+            ("SELECT two_sites(true)", ["0"]), ("SELECT two_sites(false)", ["0"]),
+            ("BEGIN", []), ("SELECT two_sites(false)", ["0"]), ("SET work_mem = '1200kB'", []),
+            ("SELECT two_sites(true)", ["0"]), ("SELECT two_sites(false)", ["0"]), ("COMMIT", []),
+        )  # fmt: skip
+    probe = "SELECT count(*) FROM gone, generate_series(1, 300) AS k WHERE f @> k"
+    other = "(SELECT f FROM opposites WHERE id = 2)"
+    steps(
+        "a filter that is dropped or replaced in its transaction",
+        ("BEGIN", []), ("CREATE TABLE gone AS SELECT f FROM opposites WHERE id = 1", []), (probe, ["300"]),
+        ("SAVEPOINT s", []), ("DROP TABLE gone", []),
+        (f"CREATE TABLE gone AS SELECT {other} AS f", []), (probe, ["0"]),
+        ("ROLLBACK TO s", []), (probe, ["300"]),
+        (f"UPDATE gone SET f = {other}", []), (probe, ["0"]),
+        ("ROLLBACK TO s", []), (probe, ["300"]),
+        ("TRUNCATE gone", []), (f"INSERT INTO gone SELECT {other}", []), (probe, ["0"]), ("ROLLBACK", []),
+    )  # fmt: skip
+
+
+def test_many_filters():
+    """What is known of thousands of filters without a copy is bounded, too."""
+    used = f"SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name LIKE '{KEPT}'"
+    for work_mem, most in (("1MB", 160), ("64kB", 64)):
+        lines = steps(
+            f"one key in 3,000 filters, work_mem {work_mem}",
+            (f"SET work_mem = '{work_mem}'", []), ("BEGIN", []),
+            ("SELECT count(*) FROM thousands WHERE f @> 1", ["3000"]),
+            ("SELECT count(*) FROM thousands WHERE f @> -1", ["0"]), (used, None), ("COMMIT", []),
+        )  # fmt: skip
+        bytes_ = int(lines[4][0])
+        ok(bytes_ < most * 1024, f"one key in 3,000 filters, work_mem {work_mem}: at most {most} kB", bytes_)
+
+
 def main():
     clean_up_when_terminated()
     global SETTINGS
@@ -1245,6 +1464,11 @@ def main():
             run_program(number, pool, scores)
         test_memory()
         test_work_mem()
+        large = set_up_shared()
+        test_shared_memory(large)
+        test_end_of_transaction()
+        test_eviction()
+        test_many_filters()
         for situation, score in sorted(scores.items()):
             answers = f", {score.answers} answers" if score.answers else ""
             ok(not score.faults, f"{situation}{answers}", f"{len(score.faults)} are wrong", *score.faults[:1])

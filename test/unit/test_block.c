@@ -194,6 +194,57 @@ test_every_bit_counts(void)
 }
 
 /*
+ * Random bits say the same when they are read piece by piece: a block of 512
+ * bits at once, a larger classic filter bit by bit up to the first zero.
+ */
+static void
+test_lookup(void)
+{
+	uint64_t	state = 5;
+	uint64_t	found = 0;
+
+	for (int i = 0; i < 10000; i++)
+	{
+		bool		classic = i % 2 == 0;
+		bf_params	params = params_of(classic ? BF_CLASSIC : BF_BLOCKED,
+									   1 + (uint32_t) random_below(&state, 8),
+									   classic ? 64 * (1 + random_below(&state, 100))
+									   : 512 * (1 + random_below(&state, 20)));
+		bf_shape	shape = bf_shape_of(&params);
+		uint8_t    *bits = allocate(params.m / 8);
+		uint64_t	hash = next_random(&state);
+		bf_lookup	lookup = bf_lookup_start(&shape, hash);
+		uint32_t	ones = 0;
+		uint32_t	pieces = 0;
+		uint32_t	wanted;
+		uint64_t	offset;
+		uint32_t	size;
+		bool		possible = true;
+
+		for (uint64_t at = 0; at < params.m / 8; at++)
+			bits[at] = (uint8_t) (next_random(&state) | next_random(&state));
+		while (ones < params.k && ref_is_set(bits, ref_bit(&params, hash, ones)))
+			ones++;
+		while (possible && bf_lookup_next(&lookup, &offset, &size))
+		{
+			uint8_t    *piece = allocate(size);
+
+			memcpy(piece, bits + offset, size);
+			possible = bf_lookup_test(&lookup, piece);
+			free(piece);
+			pieces++;
+		}
+		wanted = shape.block_bits == 512 ? 1 : possible ? params.k : ones + 1;
+		each(possible == (ones == params.k), "answer for %" PRIu64, hash);
+		each(pieces == wanted, "%u pieces for %" PRIu64, pieces, hash);
+		found += possible;
+		free(bits);
+	}
+	ok(found > 2000 && found < 8000, "%" PRIu64 " of 10000 elements are found piece by piece", found);
+	passed("what is read piece by piece says the same");
+}
+
+/*
  * Chi-square of counts that should be equal.  With so many degrees of freedom
  * it is nearly normal; 5 sigma off is no chance.
  */
@@ -323,6 +374,7 @@ main(void)
 	test_rule();
 	test_block_of();
 	test_every_bit_counts();
+	test_lookup();
 	test_uniform();
 	test_all_throws();
 	test_no_false_negative();
