@@ -53,8 +53,8 @@ static FilterCache *cache;
 
 /*
  * Counts openings, in all transactions.  A call site has a shortcut to the copy
- * that it opened last, of the use of which nothing is known here: no copy that
- * was opened after shortcuts_revoked_at may be freed.
+ * that it opened last, and the cache does not see when it uses that.  So no copy
+ * that was opened after shortcuts_revoked_at may be freed.
  */
 static uint64 now;
 uint64		shortcuts_revoked_at;
@@ -160,9 +160,8 @@ find_entry(const struct varatt_external *pointer)
 /*
  * May a copy be freed to make room for another filter?  Not if it has been used
  * since that one was opened last: two filters would then push each other out
- * row after row, and each row fetch one as a whole.  A copy that a call site
- * has a shortcut to may have been used; revoking that shows until the next time
- * whether it is.
+ * row after row.  A copy that a call site has a shortcut to may have been used.
+ * Revoking the shortcut shows, until the next time, whether it is.
  */
 static bool
 may_free(const CachedFilter *copy, const CachedFilter *entry)
