@@ -151,17 +151,17 @@ CREATE FUNCTION bloom_subset(bloomfilter, bloomfilter) RETURNS boolean
 COMMENT ON FUNCTION bloom_subset(bloomfilter, bloomfilter) IS
 	'are all bits of the first filter set in the second, so that it may hold all its elements?';
 
-CREATE OPERATOR >>= (
+CREATE OPERATOR @>= (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_superset,
-	COMMUTATOR = <<=, RESTRICT = contsel, JOIN = contjoinsel
+	COMMUTATOR = <=@, RESTRICT = contsel, JOIN = contjoinsel
 );
-COMMENT ON OPERATOR >>= (bloomfilter, bloomfilter) IS 'may hold all elements of';
+COMMENT ON OPERATOR @>= (bloomfilter, bloomfilter) IS 'may hold all elements of';
 
-CREATE OPERATOR <<= (
+CREATE OPERATOR <=@ (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_subset,
-	COMMUTATOR = >>=, RESTRICT = contsel, JOIN = contjoinsel
+	COMMUTATOR = @>=, RESTRICT = contsel, JOIN = contjoinsel
 );
-COMMENT ON OPERATOR <<= (bloomfilter, bloomfilter) IS 'all elements may be held by';
+COMMENT ON OPERATOR <=@ (bloomfilter, bloomfilter) IS 'all elements may be held by';
 
 --
 -- Equality, order and hashes

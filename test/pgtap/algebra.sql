@@ -121,7 +121,7 @@ FROM sized a JOIN sized b ON a.n < b.n ORDER BY a.n, b.n;
 SELECT is(pg_temp.missed(a.f & b.f, 1, a.n), 0::bigint,
     format('self-sized: intersection of %s and %s holds what is in both', a.n, b.n))
 FROM sized a JOIN sized b ON a.n < b.n ORDER BY a.n, b.n;
-SELECT ok(b.f >>= a.f AND a.f <<= b.f AND a.f >>= a.f AND a.f <<= a.f,
+SELECT ok(b.f @>= a.f AND a.f <=@ b.f AND a.f @>= a.f AND a.f <=@ a.f,
     format('self-sized: %s elements may hold %s of them', b.n, a.n))
 FROM sized a JOIN sized b ON a.n < b.n ORDER BY a.n, b.n;
 
@@ -164,13 +164,13 @@ SELECT is((f | e)::bytea, f::bytea, what || ' | empty') FROM any_filter, empty O
 SELECT is((e | f)::bytea, f::bytea, 'empty | ' || what) FROM any_filter, empty ORDER BY what;
 SELECT is(# (f & e), 0::float8, what || ' & empty') FROM any_filter, empty ORDER BY what;
 SELECT is(# (e & f), 0::float8, 'empty & ' || what) FROM any_filter, empty ORDER BY what;
-SELECT ok(f >>= e AND e <<= f, what || ' holds all of the empty filter') FROM any_filter, empty ORDER BY what;
-SELECT ok(NOT e >>= f AND NOT f <<= e, 'the empty filter does not hold all of ' || what)
+SELECT ok(f @>= e AND e <=@ f, what || ' holds all of the empty filter') FROM any_filter, empty ORDER BY what;
+SELECT ok(NOT e @>= f AND NOT f <=@ e, 'the empty filter does not hold all of ' || what)
 FROM any_filter, empty WHERE what <> 'empty with a size' ORDER BY what;
 SELECT is(count(*), 0::bigint, 'the empty filter contains nothing of any class')
 FROM empty WHERE e @> 1 OR e @> 'a' OR e @> 1.5 OR e @> date '2000-01-01' OR e @> true OR 1 <@ e
      OR bloom_contains(e, '');
-SELECT ok((e | e) = e AND e >>= e AND NOT e @> 1, 'two empty filters give an empty one') FROM empty;
+SELECT ok((e | e) = e AND e @>= e AND NOT e @> 1, 'two empty filters give an empty one') FROM empty;
 
 -- The lower of the two requested rates, here of two blocked filters with equal k.
 SELECT is(round((bloom_info(a | b)).requested_rate::numeric, 4), 0.0100,
@@ -183,15 +183,15 @@ SELECT layout, n, every, pg_temp.ints(1, n, e) AS whole,
        (SELECT bloom_agg(i, e) FROM generate_series(1, n) i WHERE i % every = 0) AS part
 FROM maker, (VALUES (10), (158), (160), (1000), (3000)) a (n), (VALUES (1), (2), (3), (7)) b (every);
 
-SELECT is(count(*) FILTER (WHERE (whole >>= part) IS NOT TRUE OR (part <<= whole) IS NOT TRUE
-                           OR (whole >>= (whole & part)) IS NOT TRUE OR ((part | whole) >>= whole) IS NOT TRUE),
+SELECT is(count(*) FILTER (WHERE (whole @>= part) IS NOT TRUE OR (part <=@ whole) IS NOT TRUE
+                           OR (whole @>= (whole & part)) IS NOT TRUE OR ((part | whole) @>= whole) IS NOT TRUE),
                                0::bigint,
-    layout || ': >>= and <<= hold for every subset') FROM subset GROUP BY layout ORDER BY layout;
-SELECT ok(NOT pg_temp.ints(1, 900, e) >>= pg_temp.ints(851, 950, e)
-    AND NOT pg_temp.ints(851, 950, e) <<= pg_temp.ints(1, 900, e),
-    layout || ': >>= sees that fifty elements are missing')
+    layout || ': @>= and <=@ hold for every subset') FROM subset GROUP BY layout ORDER BY layout;
+SELECT ok(NOT pg_temp.ints(1, 900, e) @>= pg_temp.ints(851, 950, e)
+    AND NOT pg_temp.ints(851, 950, e) <=@ pg_temp.ints(1, 900, e),
+    layout || ': @>= sees that fifty elements are missing')
 FROM maker WHERE layout NOT LIKE '%word' ORDER BY layout;
-SELECT ok(NOT pg_temp.ints(1, 10, e) >>= pg_temp.ints(10, 11, e), layout || ': >>= is exact between sparse filters')
+SELECT ok(NOT pg_temp.ints(1, 10, e) @>= pg_temp.ints(10, 11, e), layout || ': @>= is exact between sparse filters')
 FROM maker WHERE layout NOT LIKE '%word' ORDER BY layout;
 
 -- Fold: nothing is lost, the rate asked for is kept, and no smaller form keeps it.

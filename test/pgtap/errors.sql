@@ -121,8 +121,8 @@ INSERT INTO mismatch (query) VALUES
     ('SELECT ints & texts FROM f'),
     ('SELECT bloom_union(ints, numerics) FROM f'),
     ('SELECT bloom_intersection(dates, texts) FROM f'),
-    ('SELECT ints >>= texts FROM f'),
-    ('SELECT ints <<= texts FROM f'),
+    ('SELECT ints @>= texts FROM f'),
+    ('SELECT ints <=@ texts FROM f'),
     ('SELECT bloom_union_cardinality(ints, texts) FROM f'),
     ('SELECT bloom_intersection_cardinality(ints, texts) FROM f'),
     ('SELECT bloom_jaccard(ints, texts) FROM f'),
@@ -152,7 +152,7 @@ INSERT INTO apart (what, a, b) VALUES
     ('block counts that do not divide', 'bloom_create(103)', 'bloom_create(150)');
 SELECT throws_ok(format('SELECT bloom_add(%s, 1) %s bloom_add(%s, 1)', a, op, b), '22023', NULL,
     format('%s: %s', op, what))
-FROM apart, unnest('{|,&,>>=,<<=}'::text[]) WITH ORDINALITY o (op, place) ORDER BY n, place;
+FROM apart, unnest('{|,&,@>=,<=@}'::text[]) WITH ORDINALITY o (op, place) ORDER BY n, place;
 SELECT throws_ok(format('SELECT %s(bloom_add(%s, 1), bloom_add(%s, 1))', fn, a, b), '22023', NULL,
     format('%s: %s', fn, what))
 FROM apart, unnest('{bloom_union_cardinality,bloom_intersection_cardinality,bloom_jaccard}'::text[]) fn

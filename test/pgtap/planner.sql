@@ -143,7 +143,7 @@ ANALYZE filters;
 SELECT lives_ok('EXPLAIN SELECT * FROM filters JOIN t ON f @> uniform', 'a join');
 SELECT lives_ok('EXPLAIN SELECT * FROM filters JOIN t ON one_text <@ f', 'a join from the left');
 SELECT lives_ok('EXPLAIN SELECT * FROM filters WHERE f @> 42', 'a column of filters');
-SELECT lives_ok('EXPLAIN SELECT * FROM filters WHERE f >>= bloom_create(10)', 'containment of filters');
+SELECT lives_ok('EXPLAIN SELECT * FROM filters WHERE f @>= bloom_create(10)', 'containment of filters');
 SELECT lives_ok('EXPLAIN SELECT * FROM t WHERE NULL::bloomfilter @> uniform', 'a NULL filter');
 PREPARE probe (bloomfilter) AS SELECT count(*) FROM t WHERE $1 @> uniform;
 SET LOCAL plan_cache_mode = force_generic_plan;

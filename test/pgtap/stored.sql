@@ -108,7 +108,7 @@ SELECT is(pg_temp.wrong_answers(), 0, 'replaced and rolled back, a stored filter
 SELECT is(array_agg(id ORDER BY id)
               FILTER (WHERE # s.f IS DISTINCT FROM # m.f OR bloom_fpp(s.f) <> bloom_fpp(m.f) OR s.f <> m.f
                       OR bloom_info(s.f) <> bloom_info(m.f) OR (s.f | m.f)::bytea <> m.f::bytea
-                      OR (s.f & s.f)::bytea <> m.f::bytea OR NOT s.f >>= m.f), NULL,
+                      OR (s.f & s.f)::bytea <> m.f::bytea OR NOT s.f @>= m.f), NULL,
     storage || ': estimates and set operations say the same')
 FROM stored s JOIN (SELECT id, b::bloomfilter AS f FROM made OFFSET 0) m USING (id) GROUP BY storage ORDER BY storage;
 SELECT is((SELECT bloom_union_agg(f)::bytea FROM stored WHERE storage = t AND id IN (6, 9, 10)),

@@ -41,7 +41,7 @@ SELECT ok(bloom_add(bloom_create(1), 'a') @> 'a', 'an untyped literal is text, o
 SELECT has_operator('anycompatible', '<@', 'bloomfilter', 'boolean');
 SELECT ok('a' <@ bloom_add(bloom_create(1), 'a'), 'and on the left');
 SELECT has_operator('bloomfilter', op, 'bloomfilter', result)
-FROM (VALUES ('|', 'bloomfilter'), ('&', 'bloomfilter'), ('>>=', 'boolean'), ('<<=', 'boolean'), ('=', 'boolean'),
+FROM (VALUES ('|', 'bloomfilter'), ('&', 'bloomfilter'), ('@>=', 'boolean'), ('<=@', 'boolean'), ('=', 'boolean'),
      ('<>', 'boolean'), ('<', 'boolean'), ('<=', 'boolean'), ('>', 'boolean'), ('>=', 'boolean')) v (op, result);
 SELECT has_leftop('#', 'bloomfilter', 'double precision');
 

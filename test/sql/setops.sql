@@ -18,12 +18,12 @@ FROM v;
 SELECT a | nothing = a AS identity, nothing | a = a AS either_side, a & nothing = nothing AS none,
 	nothing | nothing = nothing AS still_nothing
 FROM v;
-SELECT (a | b) >>= a AS holds, a >>= a AS itself, a >>= few AS sparse, few <<= a AS commuted, a >>= (a | b) AS not_all,
-	few >>= a AS too_few, a >>= nothing AS empty, nothing >>= a AS from_empty, few >>= (few & others) AS part
+SELECT (a | b) @>= a AS holds, a @>= a AS itself, a @>= few AS sparse, few <=@ a AS commuted, a @>= (a | b) AS not_all,
+	few @>= a AS too_few, a @>= nothing AS empty, nothing @>= a AS from_empty, few @>= (few & others) AS part
 FROM v;
 -- a dense filter may have no bit set: then all that it has are in any other
-SELECT p.layout, count(*) > 0 AS some, bool_and(nothing >>= none) AS "unsized", bool_and(bloom_create(1, 0.3, p.layout) >>= none)
-	AS "sized", bool_and(none >>= nothing) AS back, bool_or(nothing >>= f) AS with_bits
+SELECT p.layout, count(*) > 0 AS some, bool_and(nothing @>= none) AS "unsized", bool_and(bloom_create(1, 0.3, p.layout) @>= none)
+	AS "sized", bool_and(none @>= nothing) AS back, bool_or(nothing @>= f) AS with_bits
 FROM (SELECT layout, f, f & g AS none, v.nothing
 	FROM v, (VALUES ('classic'), ('blocked')) AS l (layout), generate_series(1, 20) AS s,
 		LATERAL (SELECT bloom_agg(s * 100 + x, bloom_create(1, 0.3, layout)) AS f, bloom_agg(-s * 100 - x,
@@ -37,7 +37,7 @@ SELECT (NULL::bloomfilter | a) IS NULL AS "null" FROM v;
 CREATE TEMP TABLE sizes AS
 	SELECT n, (SELECT bloom_agg(x) FROM generate_series(1, n) x) AS f FROM (VALUES (5), (100), (1000), (5000)) AS v (n);
 SELECT s.n, l.n, (bloom_info(s.f | l.f)).bits = (bloom_info(l.f)).bits AS larger_size,
-	(s.f | l.f) >>= s.f AS holds, l.f >>= s.f AS contains,
+	(s.f | l.f) @>= s.f AS holds, l.f @>= s.f AS contains,
 	(SELECT bool_and((s.f | l.f) @> x AND ((s.f & l.f) @> x OR x > s.n)) FROM generate_series(1, l.n) x) AS nothing_lost
 FROM sizes s, sizes l WHERE s.n < l.n ORDER BY 1, 2;
 
@@ -46,7 +46,7 @@ SELECT a | pg_temp.filter(1, 10, 1100) FROM v;
 SELECT a | pg_temp.filter(1, 10, 1000, 0.001) FROM v;
 SELECT a & bloom_create(1000, 0.01, 'blocked', 1) FROM v;
 SELECT a & bloom_add(bloom_create(1000), 'x') FROM v;
-SELECT a >>= bloom_create(1000, 0.01, 'classic') FROM v;
+SELECT a @>= bloom_create(1000, 0.01, 'classic') FROM v;
 SELECT bloom_create(1000, 0.01, 'classic') | bloom_create(2000, 0.01, 'classic');
 SELECT bloom_jaccard(a, bloom_create(1000, 0.001)) FROM v;
 

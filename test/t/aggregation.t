@@ -1450,7 +1450,7 @@ def test_sizes_combine():
             if text != hex_of(replace(filters[g].fold(least), p=ref.single(rate))):
                 wrong.append(f"group {g} at {rate}: {text[:100]}")
         ok(not wrong, f"bloom_fold of self-sized groups at {p}, by {sorted(folds)}", *wrong[:5])
-        lines = ask(f"""SELECT bool_and(a.f | b.f >>= a.f AND a.f | b.f >>= b.f AND a.f & b.f <<= a.f)
+        lines = ask(f"""SELECT bool_and(a.f | b.f @>= a.f AND a.f | b.f @>= b.f AND a.f & b.f <=@ a.f)
             FROM {table} AS a, {table} AS b""")
         same(lines, ["t"], f"a union holds both, each holds the intersection, at {p}")
 

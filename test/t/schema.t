@@ -149,7 +149,7 @@ PREPARE ask (int) AS SELECT count(*) FROM {at}.t WHERE f OPERATOR(S.@>) $1;
 EXECUTE ask(14); EXECUTE ask(300); EXECUTE ask(NULL);
 SELECT ('\\x' || encode(f::bytea, 'hex'))::S.bloomfilter OPERATOR(S.=) f, S.bloom_fpp(f) < 0.02,
     (S.bloom_info(f)).element_type FROM {at}.t WHERE id = 9;
-SELECT S.bloom_jaccard(a.f, b.f) > 0.2, a.f OPERATOR(S.>>=) b.f, a.f OPERATOR(S.|) b.f OPERATOR(S.>>=) a.f
+SELECT S.bloom_jaccard(a.f, b.f) > 0.2, a.f OPERATOR(S.@>=) b.f, a.f OPERATOR(S.|) b.f OPERATOR(S.@>=) a.f
 FROM {at}.t a, {at}.t b WHERE a.id = 3 AND b.id = 12;
 """
 
@@ -256,7 +256,7 @@ BEGIN
         $$ BEGIN PERFORM trap.caught('an operator'); END $$;
     CREATE FUNCTION trap.one(anyelement) RETURNS bool LANGUAGE plpgsql AS
         $$ BEGIN PERFORM trap.caught('an operator'); END $$;
-    FOREACH name IN ARRAY '{@>,<@,|,&,>>=,<<=,=,<>}'::text[] LOOP
+    FOREACH name IN ARRAY '{@>,<@,|,&,@>=,<=@,=,<>}'::text[] LOOP
         EXECUTE format('CREATE OPERATOR trap.%s (LEFTARG = anycompatible, RIGHTARG = anycompatible, '
             'FUNCTION = trap.same)', name);
         EXECUTE format('CREATE OPERATOR trap.%s (LEFTARG = trap.text, RIGHTARG = trap.text, '
