@@ -329,6 +329,11 @@ CREATE FUNCTION bloom_fold(filter bloomfilter, false_positive_rate float8) RETUR
 COMMENT ON FUNCTION bloom_fold(bloomfilter, float8) IS
 	'smallest form of a filter that still has at most that false-positive rate';
 
+CREATE FUNCTION bloom_fold(filter bloomfilter, "like" bloomfilter) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_fold_like' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION bloom_fold(bloomfilter, bloomfilter) IS
+	'first filter at the size and false-positive rate of the second, so that the two combine';
+
 --
 -- Aggregates over elements
 --

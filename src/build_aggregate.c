@@ -242,12 +242,12 @@ require_same_build(const BuildState *left, const BuildState *right)
 	const Accumulator *a = &left->accumulator;
 	const Accumulator *b = &right->accumulator;
 
-	require_match(&a->params, &b->params);
 	if (a->sizing != b->sizing || a->params.k != b->params.k || a->params.rate != b->params.rate ||
 		a->params.seed != b->params.seed || (!a->sizing && a->params.m != b->params.m))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cannot combine partial aggregates with different parameters")));
+	require_match(&a->params, &b->params);
 }
 
 Datum

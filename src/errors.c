@@ -123,7 +123,7 @@ mismatch_detail(bf_mismatch mismatch, const bf_params *left, const bf_params *ri
 }
 
 static int
-mismatch_hint(bf_mismatch mismatch, bf_layout layout)
+mismatch_hint(bf_mismatch mismatch)
 {
 	switch (mismatch)
 	{
@@ -137,9 +137,7 @@ mismatch_hint(bf_mismatch mismatch, bf_layout layout)
 		case BF_MISMATCH_K:
 			return errhint("Build both filters for the same false-positive rate.");
 		case BF_MISMATCH_SIZE:
-			if (layout == BF_CLASSIC)
-				return errhint("Build both filters for the same number of elements.");
-			return errhint("Build both filters for the same number of elements, or let bloom_agg size them.");
+			return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n), or bring one to the size of the other by bloom_fold(filter, like).");
 	}
 	return 0;
 }
@@ -152,9 +150,11 @@ report_mismatch(bf_mismatch mismatch, const bf_params *left, const bf_params *ri
 	ereport(ERROR,
 			(errcode(types ? ERRCODE_DATATYPE_MISMATCH : ERRCODE_INVALID_PARAMETER_VALUE),
 			 types ? errmsg("cannot combine bloom filters of different element types")
+			 : mismatch == BF_MISMATCH_SIZE
+			 ? errmsg("cannot combine bloom filters of different sizes")
 			 : errmsg("cannot combine bloom filters with different parameters"),
 			 mismatch_detail(mismatch, left, right),
-			 mismatch_hint(mismatch, left->layout)));
+			 mismatch_hint(mismatch)));
 }
 
 /*

@@ -1,6 +1,6 @@
 /*
  * fold.c
- *		Making a filter smaller at the price of its false-positive rate.
+ *		Bringing a filter to another size without losing an element.
  */
 #include "pg_compat.h"
 
@@ -14,26 +14,25 @@
 #include "value.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_fold);
+PG_FUNCTION_INFO_V1(bloomfilter_fold_like);
 
 /*
- * The filter folded to m bits.  A sparse one keeps its hashes, unless the
- * fewer bits are smaller.
+ * The filter at the size and rate in params.  A sparse one keeps its hashes,
+ * unless the bits are smaller.
  */
 static Bloomfilter *
-fold_to(const bf_filter *filter, uint64 m, float rate)
+fold_to(const bf_filter *filter, const bf_params *params)
 {
-	bf_filter	result = {.params = filter->params};
+	bf_filter	sparse = *filter;
+	bf_filter	dense;
+	uint8	   *bits;
 
-	result.params.m = m;
-	result.params.rate = rate;
-	if (filter->sparse && filter->nhashes <= bf_sparse_limit(m))
-	{
-		result.sparse = true;
-		result.nhashes = filter->nhashes;
-		result.payload = filter->payload;
-		return copy_value(&result);
-	}
-	return make_resized_value(filter, &result.params);
+	if (!filter->sparse)
+		return make_resized_value(filter, params);
+	sparse.params = *params;
+	if (filter->nhashes <= bf_sparse_limit(params->m))
+		return copy_value(&sparse);
+	return make_dense_value(&sparse, &dense, &bits);
 }
 
 /* Does a blocked filter, folded to m bits, keep a rate? */
@@ -86,8 +85,8 @@ bloomfilter_fold(PG_FUNCTION_ARGS)
 	double		rate = PG_GETARG_FLOAT8(1);
 	float		rounded = check_rate(rate);
 	bf_filter	filter;
+	bf_params	params;
 	FilterMeasures measures;
-	uint64		m;
 
 	open_filter(PG_GETARG_DATUM(0), &filter);
 	measures = measure_filter(&filter);
@@ -97,8 +96,58 @@ bloomfilter_fold(PG_FUNCTION_ARGS)
 				 errmsg("cannot fold a bloom filter to a false-positive rate of %.9g", rate),
 				 errdetail("Its rate is %.9g already.", measures.rate),
 				 errhint("Folding makes a filter smaller and its rate higher.")));
-	m = filter.params.m;
-	if (m != 0 && filter.params.layout == BF_BLOCKED)
-		m = least_size(&filter, rate);
-	PG_RETURN_POINTER(fold_to(&filter, m, rounded));
+	params = filter.params;
+	params.rate = rounded;
+	if (params.m != 0 && params.layout == BF_BLOCKED)
+		params.m = least_size(&filter, rate);
+	PG_RETURN_POINTER(fold_to(&filter, &params));
+}
+
+/* Can a filter be brought to m bits without losing or gaining elements? */
+static bool
+is_resizable(const bf_filter *filter, uint64 m)
+{
+	return filter->sparse || bf_folds_to(&filter->params, m);
+}
+
+pg_noreturn static void
+report_not_resizable(const bf_filter *filter, const bf_filter *like)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("cannot fold a bloom filter of %llu bits to %llu bits",
+					(unsigned long long) filter->params.m, (unsigned long long) like->params.m),
+			 filter->params.layout == BF_BLOCKED
+			 ? errdetail("A dense filter folds only to sizes that divide its own.")
+			 : errdetail("A dense filter of the classic layout does not fold."),
+			 is_resizable(like, filter->params.m)
+			 ? errhint("Fold the other filter to the size of this one.")
+			 : errhint("Build both filters with the same expected number of elements.")));
+}
+
+/*
+ * The filter at the size and rate of another one, so that the two combine.
+ * Every filter combines with one without a size.
+ */
+Datum
+bloomfilter_fold_like(PG_FUNCTION_ARGS)
+{
+	bf_filter	filter;
+	bf_filter	like;
+	bf_params	params;
+	bf_mismatch mismatch;
+
+	open_filter(PG_GETARG_DATUM(0), &filter);
+	open_filter(PG_GETARG_DATUM(1), &like);
+	mismatch = bf_compare_params(&filter.params, &like.params);
+	if (mismatch == BF_MISMATCH_SIZE && !is_resizable(&filter, like.params.m))
+		report_not_resizable(&filter, &like);
+	if (mismatch != BF_MATCH && mismatch != BF_MISMATCH_SIZE)
+		report_mismatch(mismatch, &filter.params, &like.params);
+
+	params = like.params;
+	params.element_class = filter.params.element_class;
+	if (like.params.m == 0 || bf_equal_params(&filter.params, &params))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	PG_RETURN_POINTER(fold_to(&filter, &params));
 }

@@ -59,9 +59,9 @@ typedef struct PairCounts
 } PairCounts;
 
 /*
- * Where both are dense and of different sizes the larger one is folded, which
- * keeps the estimate sound; a spread filter's bits would count too much.
- * All three counts come from the same bits, so that their errors cancel.
+ * Where both are dense and of different sizes the larger one is folded: that
+ * gives exactly the bits that its elements set at the smaller size.  All three
+ * counts come from the same bits, so that their errors cancel.
  */
 static PairCounts
 count_pair(const bf_filter *left, const bf_filter *right)
@@ -70,9 +70,11 @@ count_pair(const bf_filter *left, const bf_filter *right)
 	bf_params	params = left->params;
 	bf_shape	shape;
 	uint64		set[3] = {0};
+	bf_mismatch mismatch = bf_compare_folded(&left->params, &right->params);
 	FilterWalk	walk;
 
-	require_match(&left->params, &right->params);
+	if (mismatch != BF_MATCH)
+		report_mismatch(mismatch, &left->params, &right->params);
 	if (left->sparse && right->sparse)
 	{
 		counts.united = (double) merge_hashes(left, right, bf_merge_union, NULL);

@@ -54,8 +54,7 @@ add_to_intersection(IntersectState *state, const bf_filter *filter)
 	{
 		open_filter(PointerGetDatum(old), &current);
 		require_match(&current.params, &filter->params);
-		if (!current.sparse && !filter->sparse &&
-			current.params.m == filter->params.m && current.params.rate == filter->params.rate)
+		if (!current.sparse && !filter->sparse && current.params.rate == filter->params.rate)
 		{
 			combine_bytes((uint8 *) current.payload, filter->payload, filter->params.m / 8, bf_and);
 			return;

@@ -56,7 +56,7 @@ merge_filters(const bf_filter *left, const bf_filter *right, bf_filter *result,
 	return value;
 }
 
-/* The union or intersection of the two filters' bits at the result's size. */
+/* The union or intersection of the two filters' bits. */
 static Bloomfilter *
 combine_bits(const bf_filter *left, const bf_filter *right, const bf_filter *result,
 			 CombineBits combine)
@@ -75,17 +75,11 @@ combine_bits(const bf_filter *left, const bf_filter *right, const bf_filter *res
 	return value;
 }
 
-Bloomfilter *
-unite_filters(const bf_filter *left, const bf_filter *right)
+/* The union as a new value. */
+static Bloomfilter *
+unite_filters(const bf_filter *left, const bf_filter *right, const bf_params *united)
 {
-	bf_filter	result = {0};
-
-	require_match(&left->params, &right->params);
-	result.params = bf_combined_params(&left->params, &right->params);
-	if (result.params.m == 0)
-		return make_empty_value(&result.params);
-	if (left->params.m == 0 || right->params.m == 0)
-		return copy_value(left->params.m == 0 ? right : left);
+	bf_filter	result = {.params = *united};
 
 	if (left->sparse && right->sparse)
 	{
@@ -148,28 +142,6 @@ intersect_filters(const bf_filter *left, const bf_filter *right)
 	return combine_bits(left, right, &result, bf_and);
 }
 
-Datum
-bloomfilter_union(PG_FUNCTION_ARGS)
-{
-	bf_filter	left;
-	bf_filter	right;
-
-	open_filter(PG_GETARG_DATUM(0), &left);
-	open_filter(PG_GETARG_DATUM(1), &right);
-	PG_RETURN_POINTER(unite_filters(&left, &right));
-}
-
-Datum
-bloomfilter_intersection(PG_FUNCTION_ARGS)
-{
-	bf_filter	left;
-	bf_filter	right;
-
-	open_filter(PG_GETARG_DATUM(0), &left);
-	open_filter(PG_GETARG_DATUM(1), &right);
-	PG_RETURN_POINTER(intersect_filters(&left, &right));
-}
-
 /* May super contain every hash of a sparse filter? */
 static bool
 contains_hashes(const bf_filter *super, const bf_filter *sub)
@@ -184,33 +156,69 @@ contains_hashes(const bf_filter *super, const bf_filter *sub)
 	return true;
 }
 
-/*
- * Are all bits of sub set in super?  Compared at the smaller of two sizes:
- * folded filters keep every bit of their elements, whereas a spread one has
- * bits that none of its elements set.
- */
+/* Are all bits of sub set in super? */
 static bool
 contains_bits(const bf_filter *super, const bf_filter *sub)
 {
-	uint64		m = super->sparse ? sub->params.m : Min(super->params.m, sub->params.m);
 	FilterWalk	walk;
 	bool		contains = true;
 
-	start_walk(&walk, m, sub, super);
+	start_walk(&walk, sub->params.m, sub, super);
 	while (contains && next_piece(&walk))
 		contains = bf_is_subset(walk.left, walk.right, walk.size);
 	end_walk(&walk);
 	return contains;
 }
 
-/* May every element of sub be in super? */
+/* May every element of sub be in super?  The two must combine. */
 static bool
 may_contain_all(const bf_filter *super, const bf_filter *sub)
 {
-	require_match(&super->params, &sub->params);
 	if (sub->sparse)
 		return contains_hashes(super, sub);
 	return contains_bits(super, sub);
+}
+
+/* Is a filter, byte for byte, its union with another one? */
+static bool
+is_union(const bf_filter *filter, const bf_filter *other, const bf_params *united)
+{
+	return bf_equal_params(&filter->params, united) &&
+		(other->sparse || !filter->sparse) && may_contain_all(filter, other);
+}
+
+/*
+ * Where one argument adds nothing to the other, the other itself is returned,
+ * still toasted: an update that stores it writes no new copy.  Filters that
+ * have little in common are told apart by their first bits.
+ */
+Datum
+bloomfilter_union(PG_FUNCTION_ARGS)
+{
+	bf_filter	left;
+	bf_filter	right;
+	bf_params	united;
+
+	open_filter(PG_GETARG_DATUM(0), &left);
+	open_filter(PG_GETARG_DATUM(1), &right);
+	require_match(&left.params, &right.params);
+	united = bf_combined_params(&left.params, &right.params);
+	if (is_union(&left, &right, &united))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	if (is_union(&right, &left, &united))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(1));
+	PG_RETURN_POINTER(unite_filters(&left, &right, &united));
+}
+
+Datum
+bloomfilter_intersection(PG_FUNCTION_ARGS)
+{
+	bf_filter	left;
+	bf_filter	right;
+
+	open_filter(PG_GETARG_DATUM(0), &left);
+	open_filter(PG_GETARG_DATUM(1), &right);
+	PG_RETURN_POINTER(intersect_filters(&left, &right));
 }
 
 Datum
@@ -221,6 +229,7 @@ bloomfilter_superset(PG_FUNCTION_ARGS)
 
 	open_filter(PG_GETARG_DATUM(0), &super);
 	open_filter(PG_GETARG_DATUM(1), &sub);
+	require_match(&super.params, &sub.params);
 	PG_RETURN_BOOL(may_contain_all(&super, &sub));
 }
 
@@ -232,5 +241,6 @@ bloomfilter_subset(PG_FUNCTION_ARGS)
 
 	open_filter(PG_GETARG_DATUM(0), &sub);
 	open_filter(PG_GETARG_DATUM(1), &super);
+	require_match(&super.params, &sub.params);
 	PG_RETURN_BOOL(may_contain_all(&super, &sub));
 }

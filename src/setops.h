@@ -1,6 +1,6 @@
 /*
  * setops.h
- *		Union and intersection of filters.
+ *		What set operations share with aggregates and estimates.
  */
 #ifndef BF_SETOPS_H
 #define BF_SETOPS_H
@@ -21,8 +21,7 @@ typedef uint64_t (*MergeStep) (bf_merge *, uint8_t *, uint64_t);
 extern uint64 merge_hashes(const bf_filter *left, const bf_filter *right, MergeStep step,
 						   uint8 *out);
 
-/* New values in the current memory context. */
-extern Bloomfilter *unite_filters(const bf_filter *left, const bf_filter *right);
+/* A new value in the current memory context. */
 extern Bloomfilter *intersect_filters(const bf_filter *left, const bf_filter *right);
 
 #endif							/* BF_SETOPS_H */

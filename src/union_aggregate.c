@@ -2,13 +2,9 @@
  * union_aggregate.c
  *		bloom_union_agg: the union of the filters in a column.
  *
- * Filters of one size unite to the same bytes in whatever order they come.
- * Where sizes are mixed that is not so: hashes that are still sparse when they
- * meet a larger filter set fewer bits than their spread block would.  The
- * state therefore keeps one accumulator for each size and brings them together
- * at the very end, from the smallest to the largest, so that the result
- * depends on the set of filters alone.  Sizes that combine divide one another,
- * so there are few of them, and they take no more than twice the largest.
+ * Filters that combine have one size, and their hashes and bits go into one
+ * accumulator in whatever order they come.  Filters without a size add nothing
+ * to it.
  */
 #include "pg_compat.h"
 
@@ -16,7 +12,6 @@
 #include "aggregate.h"
 #include "core/combine.h"
 #include "fmgr.h"
-#include "miscadmin.h"
 #include "setops.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_union_agg_add);
@@ -27,17 +22,17 @@ PG_FUNCTION_INFO_V1(bloomfilter_union_agg_final);
 
 static const StateKind union_state = {0x626C6D32, "bloomfilter_union_agg_"};
 
-/* From BF_WORD_BITS to BF_MAX_BITS, each at least twice the one before. */
-#define MAX_SIZES		32
-
 typedef struct UnionState
 {
 	uint32		magic;
 	bool		has_params;		/* has met a filter */
-	int			nsizes;
-	bf_params	params;			/* of the union of all filters so far */
 	MemoryContext context;
-	Accumulator *sizes[MAX_SIZES];	/* in ascending order of m */
+
+	/*
+	 * Its params are those of the union of all filters so far.  The rest of it
+	 * is used once they have a size.
+	 */
+	Accumulator accumulator;
 } UnionState;
 
 static UnionState *
@@ -50,38 +45,21 @@ begin_union(MemoryContext context)
 	return state;
 }
 
-/* The accumulator for filters of params->m bits, made if there is none. */
-static Accumulator *
-accumulator_of_size(UnionState *state, const bf_params *params)
-{
-	int			at = 0;
-
-	while (at < state->nsizes && state->sizes[at]->params.m < params->m)
-		at++;
-	if (at < state->nsizes && state->sizes[at]->params.m == params->m)
-		return state->sizes[at];
-
-	for (int i = 0; i < state->nsizes; i++)
-		require_match(&state->sizes[i]->params, params);
-	Assert(state->nsizes < MAX_SIZES);
-	memmove(&state->sizes[at + 1], &state->sizes[at],
-			(state->nsizes - at) * sizeof(state->sizes[0]));
-	state->sizes[at] = MemoryContextAlloc(state->context, sizeof(Accumulator));
-	begin_accumulator(state->sizes[at], params, state->context);
-	state->nsizes++;
-	return state->sizes[at];
-}
-
 static void
 merge_params(UnionState *state, const bf_params *params)
 {
+	bf_params  *united = &state->accumulator.params;
+	bf_params	merged = *params;
+
 	if (state->has_params)
 	{
-		require_match(&state->params, params);
-		state->params = bf_combined_params(&state->params, params);
+		require_match(united, params);
+		merged = bf_combined_params(united, params);
 	}
+	if (united->m == 0 && merged.m != 0)
+		begin_accumulator(&state->accumulator, &merged, state->context);
 	else
-		state->params = *params;
+		*united = merged;
 	state->has_params = true;
 }
 
@@ -90,7 +68,7 @@ add_to_union(UnionState *state, const bf_filter *filter)
 {
 	merge_params(state, &filter->params);
 	if (filter->params.m != 0)
-		accumulate_filter(accumulator_of_size(state, &filter->params), filter);
+		accumulate_filter(&state->accumulator, filter);
 }
 
 Datum
@@ -122,53 +100,18 @@ bloomfilter_union_agg_combine(PG_FUNCTION_ARGS)
 	if (other == NULL || !other->has_params)
 		PG_RETURN_POINTER(state);
 
-	merge_params(state, &other->params);
-	for (int i = 0; i < other->nsizes; i++)
-		accumulate_other(accumulator_of_size(state, &other->sizes[i]->params), other->sizes[i]);
+	merge_params(state, &other->accumulator.params);
+	if (other->accumulator.params.m != 0)
+		accumulate_other(&state->accumulator, &other->accumulator);
 	PG_RETURN_POINTER(state);
-}
-
-/*
- * The accumulator of one size.  The rate and class of the whole hold for each
- * part, whatever the first filter of its size had.
- */
-static Accumulator *
-part_of_union(UnionState *state, int i)
-{
-	Accumulator *part = state->sizes[i];
-
-	part->params.rate = state->params.rate;
-	part->params.element_class = state->params.element_class;
-	return part;
 }
 
 static Bloomfilter *
 finish_union(UnionState *state)
 {
-	Bloomfilter *result = make_empty_value(&state->params);
-
-	for (int i = 0; i < state->nsizes; i++)
-	{
-		bf_filter	left;
-		bf_filter	right;
-		Bloomfilter *part;
-		Bloomfilter *united;
-
-		part = finish_accumulator(part_of_union(state, i));
-		if (i == 0)
-		{
-			pfree(result);
-			result = part;
-			continue;
-		}
-		open_filter(PointerGetDatum(result), &left);
-		open_filter(PointerGetDatum(part), &right);
-		united = unite_filters(&left, &right);
-		pfree(result);
-		pfree(part);
-		result = united;
-	}
-	return result;
+	if (state->accumulator.params.m == 0)
+		return make_empty_value(&state->accumulator.params);
+	return finish_accumulator(&state->accumulator);
 }
 
 Datum
@@ -187,24 +130,19 @@ bloomfilter_union_agg_final(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(finish_union(state));
 }
 
-/*
- * A union's serialized state: its filters, each behind its size in 8 bytes.
- * One without a size goes along as such, so that its parameters are known.
- */
+/* The union so far, behind its size in 8 bytes, unless it has met no filter. */
 Datum
 bloomfilter_union_agg_serialize(PG_FUNCTION_ARGS)
 {
 	UnionState *state;
-	struct varlena *parts[MAX_SIZES];
-	int			count = 0;
+	struct varlena *united;
 
 	enter_aggregate(fcinfo, &union_state);
 	state = require_state(fcinfo, 0, &union_state);
-	if (state->has_params && state->nsizes == 0)
-		parts[count++] = make_empty_value(&state->params);
-	for (int i = 0; i < state->nsizes; i++)
-		parts[count++] = serialize_accumulator(part_of_union(state, i));
-	PG_RETURN_BYTEA_P(join_serialized(parts, count));
+	if (!state->has_params)
+		PG_RETURN_BYTEA_P(join_serialized(NULL, 0));
+	united = finish_union(state);
+	PG_RETURN_BYTEA_P(join_serialized(&united, 1));
 }
 
 Datum

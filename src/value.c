@@ -139,14 +139,11 @@ combine_bytes(uint8 *into, const uint8 *from, uint64 size, CombineBits combine)
 	}
 }
 
-/*
- * How many of a dense filter's blocks make one when it is read as of m bits; 1
- * if none have to be joined.
- */
+/* How many of a filter's blocks make one when it is read as of m bits. */
 static uint64
 blocks_joined(const bf_filter *filter, uint64 m)
 {
-	return filter->sparse || filter->params.m < m ? 1 : filter->params.m / m;
+	return filter->sparse ? 1 : filter->params.m / m;
 }
 
 /*

@@ -51,7 +51,7 @@ extern Bloomfilter *make_empty_value(const bf_params *params);
 /* The dense form of a filter at its own size, as a value. */
 extern Bloomfilter *make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **bits);
 
-/* The bits of a filter at the size in params, as a value with these. */
+/* The bits of a dense filter folded to the size in params, as a value with these. */
 extern Bloomfilter *make_resized_value(const bf_filter *filter, const bf_params *params);
 
 /* Sets the bits of all of a sparse filter's hashes in bits of that shape. */
@@ -66,7 +66,7 @@ extern void sort_hashes(uint64_t *hashes, uint64 count);
 
 /*
  * A walk over the bits of one or two filters as if they had m bits, piece by
- * piece and interruptible.
+ * piece and interruptible.  Dense ones must fold to that size.
  *
  *		start_walk(&walk, m, &left, &right);
  *		while (next_piece(&walk))

@@ -139,11 +139,3 @@ DISPATCH(void, bf_count_blocks, (const uint8_t *bits, size_t nblocks, bf_histogr
 		 (bits, nblocks, histogram))
 DISPATCH(void, bf_fold, (uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run),
 		 (dst, src, nblocks, run))
-
-void
-bf_spread(uint8_t *dst, const uint8_t *src, uint64_t first, size_t nblocks, size_t run)
-{
-	for (size_t i = 0; i < nblocks; i++)
-		memcpy(dst + i * BF_BLOCK_BYTES, src + (first + i) / run * BF_BLOCK_BYTES,
-			   BF_BLOCK_BYTES);
-}

@@ -40,11 +40,4 @@ extern void bf_count_blocks(const uint8_t *bits, size_t nblocks, bf_histogram *h
  */
 extern void bf_fold(uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run);
 
-/*
- * Writes nblocks blocks from number first on of a filter in which each block
- * of src stands `run` times.  dst and src do not overlap.
- */
-extern void bf_spread(uint8_t *dst, const uint8_t *src, uint64_t first,
-					  size_t nblocks, size_t run);
-
 #endif							/* BF_BULK_H */

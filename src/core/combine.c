@@ -4,10 +4,11 @@
  */
 #include "combine.h"
 
-static bool
-divides(uint64_t a, uint64_t b)
+bool
+bf_equal_params(const bf_params *a, const bf_params *b)
 {
-	return a < b ? b % a == 0 : a % b == 0;
+	return a->layout == b->layout && a->k == b->k && a->element_class == b->element_class &&
+		a->rate == b->rate && a->seed == b->seed && a->m == b->m;
 }
 
 bf_mismatch
@@ -24,9 +25,24 @@ bf_compare_params(const bf_params *a, const bf_params *b)
 		return BF_MISMATCH_K;
 	if (a->seed != b->seed)
 		return BF_MISMATCH_SEED;
-	if (a->m != b->m && (a->layout != BF_BLOCKED || !divides(a->m, b->m)))
-		return BF_MISMATCH_SIZE;
-	return BF_MATCH;
+	return a->m == b->m ? BF_MATCH : BF_MISMATCH_SIZE;
+}
+
+bool
+bf_folds_to(const bf_params *params, uint64_t m)
+{
+	return m == params->m ||
+		(params->layout == BF_BLOCKED && m != 0 && params->m % m == 0);
+}
+
+bf_mismatch
+bf_compare_folded(const bf_params *a, const bf_params *b)
+{
+	bf_mismatch mismatch = bf_compare_params(a, b);
+
+	if (mismatch == BF_MISMATCH_SIZE && (bf_folds_to(a, b->m) || bf_folds_to(b, a->m)))
+		return BF_MATCH;
+	return mismatch;
 }
 
 /* Some order among filters without a size, so that either way gives the same. */
@@ -53,8 +69,6 @@ bf_combined_params(const bf_params *a, const bf_params *b)
 	result = *a;
 	if (result.element_class == BF_CLASS_NONE)
 		result.element_class = b->element_class;
-	if (b->m > result.m)
-		result.m = b->m;
 	if (b->rate < result.rate)
 		result.rate = b->rate;
 	return result;

@@ -1,6 +1,6 @@
 /*
  * combine.h
- *		Which filters can be united and intersected, and as what; and folded.
+ *		Which filters can be united, intersected and folded, and to what.
  */
 #ifndef BF_COMBINE_H
 #define BF_COMBINE_H
@@ -18,18 +18,26 @@ typedef enum bf_mismatch
 	BF_MISMATCH_SIZE
 } bf_mismatch;
 
+extern bool bf_equal_params(const bf_params *a, const bf_params *b);
+
 /*
- * Two filters combine if equal hashes mean equal elements in both, and the
- * bits of the larger one fold to the size of the smaller: in the blocked
- * layout that is so if one's number of blocks divides the other's.  The
- * filter without a size combines with every other.
+ * Two filters combine if an element has the same hash and sets the same bits
+ * in both.  The requested rates may differ: they set no bit.  A filter that
+ * nothing was added to combines with every element class, and the filter
+ * without a size with every other.  The size is compared last.
  */
 extern bf_mismatch bf_compare_params(const bf_params *a, const bf_params *b);
 
+/* Does a dense filter with these parameters fold to m bits? */
+extern bool bf_folds_to(const bf_params *params, uint64_t m);
+
+/* As bf_compare_params(), where the larger filter may be folded first. */
+extern bf_mismatch bf_compare_folded(const bf_params *a, const bf_params *b);
+
 /*
  * The parameters of the union or intersection of two filters that combine:
- * the larger size, the stricter rate, and the element class of either.
- * Symmetric, associative and idempotent.
+ * the lower of their rates and the element class of either.  Symmetric,
+ * associative and idempotent.
  */
 extern bf_params bf_combined_params(const bf_params *a, const bf_params *b);
 

@@ -1,6 +1,6 @@
 /*
  * stream.c
- *		Reading filters of any representation and size as dense bits.
+ *		Reading filters of any representation as dense bits, folded or not.
  */
 #include "stream.h"
 
@@ -67,12 +67,8 @@ bf_stream_read(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 	}
 	if (present == wanted)
 		return filter->payload + from;
-	if (present > wanted)
-		bf_fold(scratch, filter->payload + from * (present / wanted),
-				size / BF_BLOCK_BYTES, present / wanted);
-	else
-		bf_spread(scratch, filter->payload, from / BF_BLOCK_BYTES,
-				  size / BF_BLOCK_BYTES, wanted / present);
+	bf_fold(scratch, filter->payload + from * (present / wanted),
+			size / BF_BLOCK_BYTES, present / wanted);
 	return scratch;
 }
 

@@ -2,12 +2,12 @@
  * stream.h
  *		Any filter read as dense bits of some size, piece by piece.
  *
- * Set operations and estimates take filters that are sparse or dense and of
- * sizes that divide one another.  Reading both operands through a stream
- * leaves each operation one case: bits of equal size.  A dense filter of the
- * wanted size is handed out where it lies; everything else is folded, spread
- * or expanded from hashes into a small scratch buffer, so that no operation
- * needs a second copy of a filter.
+ * Set operations take filters that are sparse or dense, and estimates compare
+ * filters whose sizes divide one another.  Reading both operands through a
+ * stream leaves each operation one case: bits of equal size.  A dense filter
+ * of the wanted size is handed out where it lies; everything else is folded or
+ * expanded from hashes into a small scratch buffer, so that no operation needs
+ * a second copy of a filter.
  */
 #ifndef BF_STREAM_H
 #define BF_STREAM_H
@@ -28,10 +28,10 @@ typedef struct bf_stream
 } bf_stream;
 
 /*
- * Begins to read filter as if it had m bits.  That is its own size, or in the
- * blocked layout one that divides it or is divided by it; a sparse blocked
- * filter can be read as of any size.  A sparse classic one scatters each hash
- * over all its bits and cannot be streamed: see bf_expand().
+ * Begins to read filter as if it had m bits.  A dense filter must fold to that:
+ * see bf_folds_to().  A sparse blocked one can be read as of any size.  A sparse
+ * classic one scatters each hash over all its bits and cannot be streamed: see
+ * bf_expand().
  */
 extern bf_stream bf_stream_start(const bf_filter *filter, uint64_t m);
 

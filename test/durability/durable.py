@@ -338,7 +338,7 @@ def fill_type(element, large):
         SELECT 'union', '{element}', 1, 4000, bloom_union_agg(f)
         FROM (SELECT bloom_agg({ELEMENTS[element]}, 4000) FROM generate_series(1, 4000) AS i GROUP BY i % 3) AS v (f);
         INSERT INTO made (how, type, first, n, f)
-        SELECT 'union of sizes', '{element}', 1, 900, a.f | b.f
+        SELECT 'union of sizes', '{element}', 1, 900, a.f | bloom_fold(b.f, a.f)
         FROM (SELECT bloom_agg({ELEMENTS[element]}) FROM generate_series(1, 100) AS i) AS a (f),
             (SELECT bloom_agg({ELEMENTS[element]}) FROM generate_series(101, 900) AS i) AS b (f);
         INSERT INTO made (how, type, first, n, f)
@@ -395,8 +395,8 @@ def setup(server, database=DATABASE):
         INSERT INTO composites SELECT id, type, first, n, (how, f)::named, ARRAY[(NULL, NULL), (how, f)]::named[]
             FROM made WHERE n < 10000;
         CREATE MATERIALIZED VIEW united AS
-            SELECT min(id) AS id, type, 1 AS first, 6000 AS n, bloom_union_agg(f) AS f
-            FROM filters WHERE how = 'sized itself' GROUP BY type;
+            SELECT min(id) AS id, type, 1 AS first, 4000 AS n, bloom_union_agg(f) AS f
+            FROM filters WHERE how = 'union' GROUP BY type;
         -- A filter as a constant of the schema: of a default, a function, a partial index.
         DO $$
         DECLARE

@@ -35,7 +35,7 @@ QUERIES = [
     ("bloom_agg over a table", "SELECT sha256(bloom_agg(i)::bytea) FROM numbers"),
     ("bloom_union_agg over stored filters",
      "SELECT string_agg(sha256(u::bytea)::text, ' ' ORDER BY type) FROM "
-     "(SELECT type, bloom_union_agg(f) AS u FROM filters WHERE how = 'sized itself' GROUP BY type) AS v"),
+     "(SELECT type, bloom_union_agg(f) AS u FROM filters WHERE how = 'union' GROUP BY type) AS v"),
     ("a hash join on filters", "SELECT count(*) FROM filters a JOIN in_domain b ON a.f = b.f"),
     ("cardinality of every filter", "SELECT count(# f), sum(# f) FILTER (WHERE # f < 1e9)::numeric(30, 3) "
      "FROM (SELECT f FROM filters ORDER BY id OFFSET 0) AS s"),

@@ -100,17 +100,12 @@ filter_bits(const Bytes *filter)
 	return get(filter->data, BITS, 8);
 }
 
-/* Of two numbers of blocks with the same odd factor one divides the other. */
 void
 make_key(const Bytes *filter, char *key, size_t size)
 {
-	uint64_t	bits = filter_bits(filter);
-
-	while (filter->data[LAYOUT] == 0 && bits != 0 && bits % 2 == 0)
-		bits /= 2;
 	snprintf(key, size, "%d %d %d %016llx %llu", filter->data[LAYOUT], filter->data[K],
 			 (int) filter_class(filter), (unsigned long long) get(filter->data, SEED, 8),
-			 (unsigned long long) bits);
+			 (unsigned long long) filter_bits(filter));
 }
 
 /* ---- making valid ones ---- */

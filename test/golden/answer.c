@@ -12,7 +12,8 @@
  *	series LAYOUT RATE ITEMS SEED CLASS FIRST LAST	of the numbers as int8
  *	read FILTER									the same, or why not
  *	measure FILTER								cardinality and current rate
- *	union FILTER FILTER, intersection FILTER FILTER, fold FILTER M
+ *	union FILTER FILTER, intersection FILTER FILTER, fold FILTER M,
+ *	fold_like FILTER FILTER						or refused
  *
  * check.py asks.  What the extension does besides, from SQL's elements to
  * their canonical bytes and to memory that grows, is not tested here.
@@ -355,10 +356,10 @@ answer_combination(bool unite)
 	bf_filter	b = filter_asked_about();
 	bf_params	params;
 
-	if (bf_compare_params(&a.params, &b.params) != BF_MATCH)
-		abort();
 	params = bf_combined_params(&a.params, &b.params);
-	if (a.params.m == 0 || b.params.m == 0)
+	if (bf_compare_params(&a.params, &b.params) != BF_MATCH)
+		puts("refused");
+	else if (a.params.m == 0 || b.params.m == 0)
 		print_of_unsized(&a, &b, &params, unite);
 	else if (!unite && (a.sparse || b.sparse))
 		print_common(&params, a.sparse ? &a : &b, a.sparse ? &b : &a);
@@ -369,23 +370,57 @@ answer_combination(bool unite)
 }
 
 static void
-answer_fold(void)
+print_folded(const bf_filter *filter, uint64_t m, float rate)
 {
-	bf_filter	filter = filter_asked_about();
-	bf_filter	folded = filter;
+	bf_filter	folded = *filter;
 	uint8_t    *bits;
 
-	folded.params.m = number();
-	folded.sparse = filter.sparse && filter.nhashes <= bf_sparse_limit(folded.params.m);
+	folded.params.m = m;
+	folded.params.rate = rate;
+	folded.sparse = filter->sparse && filter->nhashes <= bf_sparse_limit(m);
 	if (folded.sparse)
-		print_filter(&folded, filter.payload);
+		print_filter(&folded, filter->payload);
+	else if (!filter->sparse && !bf_folds_to(&filter->params, m))
+		puts("refused");
 	else
 	{
-		bits = bits_at(&filter, folded.params.m);
+		bits = bits_at(filter, m);
 		print_filter(&folded, bits);
 		free(bits);
 	}
+}
+
+static void
+answer_fold(void)
+{
+	bf_filter	filter = filter_asked_about();
+
+	print_folded(&filter, number(), filter.params.rate);
 	release(&filter);
+}
+
+static void
+answer_fold_like(void)
+{
+	bf_filter	filter = filter_asked_about();
+	bf_filter	like = filter_asked_about();
+	bf_mismatch mismatch = bf_compare_params(&filter.params, &like.params);
+
+	if (mismatch != BF_MATCH && mismatch != BF_MISMATCH_SIZE)
+		puts("refused");
+	else if (like.params.m == 0)
+		print_filter(&filter, filter.payload);
+	else
+	{
+		if (filter.params.m == 0)
+		{
+			filter.params = like.params;
+			filter.params.element_class = BF_CLASS_NONE;
+		}
+		print_folded(&filter, like.params.m, like.params.rate);
+	}
+	release(&filter);
+	release(&like);
 }
 
 static void
@@ -405,6 +440,8 @@ answer(const char *question)
 		answer_combination(strcmp(question, "union") == 0);
 	else if (strcmp(question, "fold") == 0)
 		answer_fold();
+	else if (strcmp(question, "fold_like") == 0)
+		answer_fold_like();
 	else
 		abort();
 }

@@ -14,7 +14,6 @@ import datetime
 import decimal
 import functools
 import ipaddress
-import itertools
 import math
 import struct
 import uuid
@@ -413,21 +412,15 @@ class Filter:
         return [self.bits[i : i + size] for i in range(0, len(self.bits), size)]
 
     def fold(self, m):
-        """The same elements in fewer blocks: exactly the bits that they would have set there."""
-        check_ratio(self.m, m)
+        """The same elements at another size: exactly the bits that they would have set there."""
         if self.sparse:
             return replace(self, m=m, hashes=()).with_hashes(self.element_class, self.hashes)
+        if m != self.m and (self.layout == "classic" or self.m % m != 0):
+            raise Refused("dense, and m is not divisible")
         t = self.m // m
         blocks = self.blocks()
         folded = [either(*blocks[i : i + t]) for i in range(0, len(blocks), t)]
         return replace(self, m=m, bits=b"".join(folded))
-
-    def spread(self, m):
-        """The same elements, and as many others, in more blocks."""
-        check_ratio(m, self.m)
-        if self.sparse:
-            return replace(self, m=m)
-        return replace(self, m=m, bits=b"".join(block * (m // self.m) for block in self.blocks()))
 
     # Estimates
 
@@ -468,11 +461,6 @@ def both(first, second):
     return bits.to_bytes(len(first), "little")
 
 
-def check_ratio(larger, smaller):
-    if smaller <= 0 or larger % smaller != 0:
-        raise Refused("the number of blocks of one does not divide that of the other")
-
-
 def create(layout, p, *, items, seed=0):
     """An empty filter for that many elements."""
     m = choose_m(layout, p, items)
@@ -501,16 +489,20 @@ def build_self_sized(p, elements, *, seed=0):
 # ---------------------------------------------------------------------------------------------------
 
 
-def combination(a, b):
-    """What both operations share: an empty filter of the larger size, the lower rate, the class."""
+def check_alike(a, b):
+    """Equal but for size and rate."""
     if (a.layout, a.k, a.seed) != (b.layout, b.k, b.seed):
         raise Refused("other parameters")
     if a.element_class != b.element_class and a.element_class and b.element_class:
         raise Refused("elements of different classes")
-    if a.layout == "classic" and a.m != b.m:
-        raise Refused("classic filters of different size")
-    check_ratio(max(a.m, b.m), min(a.m, b.m))
-    return Filter(a.layout, a.k, min(a.p, b.p), a.seed, max(a.m, b.m), a.element_class or b.element_class)
+
+
+def combination(a, b):
+    """What both operations share: an empty filter of that size, the lower rate, the class."""
+    check_alike(a, b)
+    if a.m != b.m:
+        raise Refused("different sizes")
+    return Filter(a.layout, a.k, min(a.p, b.p), a.seed, a.m, a.element_class or b.element_class)
 
 
 def lesser_without_size(a, b):
@@ -523,7 +515,7 @@ def union(a, b):
     if a.without_size or b.without_size:
         return b if a.without_size else a
     result = combination(a, b)
-    dense = [f.spread(result.m).bits for f in (a, b) if not f.sparse]
+    dense = [f.bits for f in (a, b) if not f.sparse]
     hashes = [h for f in (a, b) if f.sparse for h in f.hashes]
     if dense:
         result = replace(result, hashes=None, bits=either(*dense))
@@ -537,18 +529,23 @@ def intersect(a, b):
         return a if a.without_size else b
     result = combination(a, b)
     if not a.sparse and not b.sparse:
-        return replace(result, hashes=None, bits=both(a.spread(result.m).bits, b.spread(result.m).bits))
+        return replace(result, hashes=None, bits=both(a.bits, b.bits))
     listed, other = (a, b) if a.sparse else (b, a)
     return replace(result, hashes=tuple(h for h in listed.hashes if other.contains_hash(h)))
 
 
 def union_agg(filters):
-    """Equal sizes first, then in ascending order of size: any order of input gives the same bytes."""
-    result = None
-    for _, group in itertools.groupby(sorted(filters, key=lambda f: f.m), key=lambda f: f.m):
-        united = functools.reduce(union, group)
-        result = united if result is None else union(result, united)
-    return result
+    return functools.reduce(union, filters)
+
+
+def fold_like(f, like):
+    """f at the size and rate of another filter, with which the result combines."""
+    if like.without_size:
+        return f
+    if f.without_size:
+        return replace(like, element_class=0, hashes=(), bits=None)
+    check_alike(f, like)
+    return replace(f.fold(like.m), p=like.p)
 
 
 # ---------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 -- Union, intersection, containment and fold. Union is exact, the others never lose
 -- an element.
 BEGIN;
-SELECT plan(307);
+SELECT plan(308);
 
 SET LOCAL jit = off;
 
@@ -103,52 +103,47 @@ SELECT is((pg_temp.ints(1, 100, e) & pg_temp.ints(51, 150, e))::bytea, pg_temp.i
     layout || ': intersection of sparse filters has the bytes of the common elements')
 FROM maker WHERE layout IN ('blocked', 'classic') ORDER BY layout;
 
--- Different sizes: block counts that divide one another.
+-- Different sizes: block counts that divide one another. Filters combine once they have one size.
 CREATE TABLE sized AS
 SELECT n, bloom_agg(i) AS f FROM (VALUES (1), (20), (300), (5000), (70000)) v (n), generate_series(1, n) i GROUP BY n;
 
 SELECT cmp_ok(count(DISTINCT (bloom_info(f)).bits), '=', 4::bigint, 'filters that size themselves have several sizes')
 FROM sized;
 
-SELECT is(pg_temp.missed(a.f | b.f, 1, greatest(a.n, b.n)), 0::bigint,
-    format('self-sized: union of %s and %s elements holds both', a.n, b.n))
+SELECT throws_ok(format('SELECT a.f %s b.f FROM sized a, sized b WHERE a.n = 300 AND b.n = 5000', op), '22023', NULL,
+    'self-sized, two sizes: ' || op)
+FROM unnest('{|,&,@>=,<=@}'::text[]) WITH ORDINALITY o (op, place) ORDER BY place;
+SELECT is((bloom_fold(b.f, a.f) | a.f)::bytea, (SELECT bloom_agg(i, a.f)::bytea FROM generate_series(1, b.n) i),
+    format('%s elements folded to the size of %s are as built there', b.n, a.n))
 FROM sized a JOIN sized b ON a.n < b.n ORDER BY a.n, b.n;
-SELECT is((a.f | b.f)::bytea, (b.f | a.f)::bytea, format('self-sized: union of %s and %s commutes', a.n, b.n))
-FROM sized a JOIN sized b ON a.n < b.n ORDER BY a.n, b.n;
-SELECT is((bloom_info(a.f | b.f)).bits, (bloom_info(b.f)).bits,
-    format('self-sized: union of %s and %s has the larger size', a.n, b.n))
-FROM sized a JOIN sized b ON a.n < b.n ORDER BY a.n, b.n;
-SELECT is(pg_temp.missed(a.f & b.f, 1, a.n), 0::bigint,
-    format('self-sized: intersection of %s and %s holds what is in both', a.n, b.n))
-FROM sized a JOIN sized b ON a.n < b.n ORDER BY a.n, b.n;
-SELECT ok(b.f @>= a.f AND a.f <=@ b.f AND a.f @>= a.f AND a.f <=@ a.f,
-    format('self-sized: %s elements may hold %s of them', b.n, a.n))
+SELECT ok(bloom_fold(b.f, a.f) @>= a.f AND a.f <=@ bloom_fold(b.f, a.f)
+    AND pg_temp.missed(bloom_fold(b.f, a.f) & a.f, 1, a.n) = 0,
+    format('%s elements, folded, may hold %s of them', b.n, a.n))
 FROM sized a JOIN sized b ON a.n < b.n ORDER BY a.n, b.n;
 
--- Disjoint parts of different size, so that the smaller one must be spread.
-SELECT is(pg_temp.missed(f, 1, 71000), 0::bigint, 'a large and a small dense part hold both')
-FROM (SELECT (SELECT bloom_agg(i) FROM generate_series(1, 70000) i) | (SELECT bloom_agg(i)
-     FROM generate_series(70001, 71000) i)) v (f);
-
--- The parts of spread: each block is repeated.
 CREATE FUNCTION pg_temp.with_blocks(e bloomfilter, n bigint) RETURNS bloomfilter LANGUAGE sql AS $$
     SELECT overlay(e::bytea PLACING reverse_bytes FROM 21 FOR 8)::bloomfilter
     FROM (SELECT string_agg(substr(int8send(n * 512), i, 1), '' ORDER BY i DESC)
          FROM generate_series(1, 8) i) r (reverse_bytes)
 $$;
-SELECT is(substr(wide::bytea, 29),
-    (SELECT string_agg(substr(f::bytea, 29 + 64 * b, 64), '' ORDER BY b, t)
-     FROM generate_series(0, 2) b, generate_series(1, 4) t),
-    'a filter of 3 blocks spreads to 12 by repeating each 4 times')
-FROM (SELECT bloom_agg(i, pg_temp.with_blocks(bloom_create(1), 3)) AS f FROM generate_series(1, 100) i) v,
-     LATERAL (SELECT f | bloom_add(pg_temp.with_blocks(bloom_create(1), 12), 1)) w (wide);
 
--- A sparse filter has its hashes, and they are set at the larger size directly.
-SELECT is(substr((s | d)::bytea, 29), substr(one::bytea, 29),
-    'a small sparse filter loses nothing in a larger dense one')
-FROM (SELECT pg_temp.ints(1, 7, pg_temp.with_blocks(bloom_create(1), 1)) AS s,
-             pg_temp.ints(8, 2000, pg_temp.with_blocks(bloom_create(1), 24)) AS d,
-             pg_temp.ints(1, 2000, pg_temp.with_blocks(bloom_create(1), 24)) AS one) v;
+-- One set, one value: a filter brought to the size and rate of another is the one that would have been built there, to
+-- whatever size its bits fold or its hashes are known for; and an error else.
+CREATE TABLE shape AS
+SELECT b, pg_temp.with_blocks(bloom_create(1, rate), b) AS e
+FROM (VALUES (1, 0.01), (2, 0.012), (3, 0.01), (4, 0.01), (6, 0.011), (24, 0.01), (100, 0.01)) v (b, rate);
+CREATE TABLE brought AS
+SELECT n, f.b AS from_b, l.b AS to_b, built.f, l.e,
+       pg_temp.representation(built.f) = 'sparse' OR f.b % l.b = 0 AS possible
+FROM (VALUES (0), (1), (7), (8), (40), (500)) v (n), shape f, shape l,
+     LATERAL (SELECT bloom_agg(nullif(i, 0), f.e) AS f FROM generate_series(0, n) i) built;
+SELECT is(count(*) FILTER (WHERE bloom_fold(f, e)::bytea
+                               <> (SELECT bloom_agg(nullif(i, 0), e)::bytea FROM generate_series(0, n) i)), 0::bigint,
+    format('%s elements at another size: %s folds are what is built there', n, count(*)))
+FROM brought WHERE possible GROUP BY n ORDER BY n;
+SELECT throws_ok(format('SELECT bloom_fold(f, e) FROM brought WHERE (n, from_b, to_b) = (%s, %s, %s)', n, from_b, to_b),
+    '22023', NULL, format('%s elements, dense, do not go from %s blocks to %s', n, from_b, to_b))
+FROM brought WHERE NOT possible AND n = 500 ORDER BY from_b, to_b;
 
 -- The empty filter without a size is the identity of union and swallows intersection.
 CREATE TABLE empty AS SELECT bloom_agg(i) AS e FROM generate_series(1, 0) i;
@@ -175,7 +170,7 @@ SELECT ok((e | e) = e AND e @>= e AND NOT e @> 1, 'two empty filters give an emp
 -- The lower of the two requested rates, here of two blocked filters with equal k.
 SELECT is(round((bloom_info(a | b)).requested_rate::numeric, 4), 0.0100,
     'a union has the lower of the requested rates')
-FROM (SELECT pg_temp.with_blocks(bloom_create(1, 0.011), 4), pg_temp.with_blocks(bloom_create(1, 0.01), 8)) v (a, b);
+FROM (SELECT pg_temp.with_blocks(bloom_create(1, 0.011), 4), pg_temp.with_blocks(bloom_create(1, 0.01), 4)) v (a, b);
 
 -- May a hold all of b? Never false for a subset, whatever the representations.
 CREATE TABLE subset AS

@@ -104,10 +104,10 @@ SELECT is(
     (SELECT bloom_agg(i, 100)::bytea FROM generate_series(1, 2 * n) i), format('%s elements onto %s', 2 * n, n))
 FROM unnest(ARRAY[2, 10, 20, 80]) n;
 
--- Filters of many sizes, sparse and dense: the union does not depend on their
+-- Filters of many fills, sparse and dense: the union does not depend on their
 -- order, nor on the parts that workers happen to get.
 CREATE TABLE part WITH (fillfactor = 10, parallel_workers = 3) AS
-SELECT id, (SELECT bloom_agg(i) FROM generate_series(id, id + n) i) AS f
+SELECT id, (SELECT bloom_agg(i, 2000) FROM generate_series(id, id + n) i) AS f
 FROM generate_series(1, 1000) id, LATERAL (SELECT (ARRAY[1, 30, 50, 100, 400, 700])[1 + id * 7919 % 6]) s (n);
 CREATE TABLE same_size WITH (fillfactor = 10, parallel_workers = 3) AS
 SELECT id, (SELECT bloom_agg(i, 2000) FROM generate_series(id, id + n) i) AS f
@@ -115,9 +115,9 @@ FROM generate_series(1, 1000) id, LATERAL (SELECT (ARRAY[1100, 2000])[1 + id * 7
 ANALYZE part, same_size;
 
 CREATE TABLE united AS
-SELECT 'bloom_union_agg, many sizes' AS name, 'bloom_union_agg(f%s)' AS filter, 'part' AS source,
+SELECT 'bloom_union_agg, many fills' AS name, 'bloom_union_agg(f%s)' AS filter, 'part' AS source,
        bloom_union_agg(f ORDER BY id)::bytea AS f FROM part
-UNION ALL SELECT 'bloom_union_agg, one size', 'bloom_union_agg(f%s)', 'same_size',
+UNION ALL SELECT 'bloom_union_agg, dense', 'bloom_union_agg(f%s)', 'same_size',
     bloom_union_agg(f ORDER BY id)::bytea FROM same_size
 UNION ALL SELECT 'bloom_intersect_agg', 'bloom_intersect_agg(f%s)', 'same_size',
     bloom_intersect_agg(f ORDER BY id)::bytea FROM same_size;

@@ -56,10 +56,11 @@ INSERT INTO build (name, filter) VALUES
 INSERT INTO build (name, filter) VALUES
     ('overfull', 'bloom_agg(x, 1000)'),
     ('overfull classic', 'bloom_agg(x, bloom_create(1000, 0.01, ''classic''))');
--- Folded, and united from parts of different size.
+-- Folded, and united from parts that were of different size.
 INSERT INTO build (name, filter) VALUES
     ('folded', 'bloom_fold(bloom_agg(x, NULL, 0.0001), 0.05)'),
-    ('united', 'bloom_agg(x) FILTER (WHERE i % 100 = 0) | bloom_agg(x) FILTER (WHERE i % 100 > 0)');
+    ('united', 'bloom_agg(x) FILTER (WHERE i % 100 = 0)
+        | bloom_fold(bloom_agg(x) FILTER (WHERE i % 100 > 0), bloom_agg(x) FILTER (WHERE i % 100 = 0))');
 
 -- What every filter did: elements missed as built, back from text, back from
 -- bytea, asked through <@ and bloom_contains.

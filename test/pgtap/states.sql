@@ -33,10 +33,10 @@ CREATE AGGREGATE states.unite(bloomfilter) (SFUNC = bloom_union_agg_add, STYPE =
 CREATE AGGREGATE states.intersect(bloomfilter) (SFUNC = bloom_intersect_agg_add, STYPE = internal,
     FINALFUNC = bloom_intersect_agg_serialize);
 CREATE TABLE filter AS
-SELECT bloom_agg(x) AS f, 1 AS n FROM generate_series(1, 50) x
-UNION ALL SELECT bloom_agg(x), 2 FROM generate_series(1, 0) x
-UNION ALL SELECT bloom_agg(x), 3 FROM generate_series(1, 150) x
-UNION ALL SELECT bloom_agg(x, 1000000), 4 FROM generate_series(1, 5) x;
+SELECT bloom_agg(x, 200) AS f, 1 AS n FROM generate_series(1, 50) x
+UNION ALL SELECT bloom_agg(x, 200), 2 FROM generate_series(1, 0) x
+UNION ALL SELECT bloom_agg(x, 200), 3 FROM generate_series(1, 150) x
+UNION ALL SELECT bloom_agg(x, 200), 4 FROM generate_series(1, 5) x;
 CREATE TABLE honest (kind text, name text, state bytea, f bytea);
 INSERT INTO honest SELECT 'bloomfilter_agg_', 'own size', states.build(x), bloom_agg(x)::bytea
     FROM generate_series(1, 20) x;
@@ -44,7 +44,7 @@ INSERT INTO honest SELECT 'bloomfilter_agg_', 'sized', states.build(x, 10000), b
     FROM generate_series(1, 20) x;
 INSERT INTO honest SELECT 'bloomfilter_agg_', 'dense', states.build(x, 40), bloom_agg(x, 40)::bytea
     FROM generate_series(1, 20) x;
-INSERT INTO honest SELECT 'bloomfilter_union_agg_', 'four sizes', states.unite(f), bloom_union_agg(f)::bytea
+INSERT INTO honest SELECT 'bloomfilter_union_agg_', 'value', states.unite(f), bloom_union_agg(f)::bytea
     FROM filter;
 INSERT INTO honest SELECT 'bloomfilter_union_agg_', 'no size', states.unite(f), bloom_union_agg(f)::bytea
     FROM filter WHERE n = 2;

@@ -123,7 +123,7 @@ CREATE TEMP TABLE days AS
 	SELECT day, bloom_agg(id, 1000) AS f, bloom_agg(id) AS own_size FROM events GROUP BY day;
 SELECT bloom_union_agg(f) = (SELECT bloom_agg(id, 1000) FROM events) AS lossless,
 	bloom_union_agg(f ORDER BY day) = bloom_union_agg(f ORDER BY day DESC) AS in_any_order,
-	bloom_union_agg(own_size ORDER BY day) = bloom_union_agg(own_size ORDER BY day DESC) AS of_any_size,
+	bloom_union_agg(own_size ORDER BY day) = bloom_union_agg(own_size ORDER BY day DESC) AS of_own_size,
 	# bloom_intersect_agg(f) < 5 AS little_in_common
 FROM days;
 SELECT bloom_intersect_agg(f) @> ALL (ARRAY[1, 2, 3]) AS common

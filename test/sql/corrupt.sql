@@ -3,8 +3,8 @@ CREATE FUNCTION forge(bytea, int) RETURNS bloomfilter LANGUAGE internal IMMUTABL
 CREATE TABLE forged AS SELECT
 	forge('\x0100', 1) AS short,
 	forge('\x02000106140000000ad7233c00000000000000000000000000000000', 1) AS version;
--- two hashes, the greater one first, in 2^26 bits
-SELECT forge(decode('0100010614000000' || '0ad7233c0000000000000000' || '0000000400000000' || 'ffffffffffffffff' ||
+-- two hashes, the greater one first, in 2^20 bits
+SELECT forge(decode('0100010614000000' || '0ad7233c0000000000000000' || '0000100000000000' || 'ffffffffffffffff' ||
 	'ffffffffffffff7f', 'hex'), 1) AS disorder,
 	(SELECT bloom_agg(x) FROM generate_series(1, 100000) x) AS dense INTO TABLE disordered;
 

@@ -26,6 +26,14 @@ SELECT abs(bloom_intersection_cardinality(s, l) - 1000) < 100 AS intersection,
 FROM (SELECT (SELECT bloom_agg(x) FROM generate_series(1, 1000) x) AS s,
 	(SELECT bloom_agg(x) FROM generate_series(1, 2000) x) AS l) AS sizes;
 
+-- which a large one saturates if that is much smaller
+SELECT bloom_union_cardinality(s, l) AS "union", bloom_intersection_cardinality(s, l) AS intersection,
+	bloom_jaccard(s, l) AS jaccard
+FROM (SELECT (SELECT bloom_agg(x) FROM generate_series(1, 10) x) AS s,
+	(SELECT bloom_agg(x) FROM generate_series(1, 5000) x) AS l) AS sizes;
+-- sizes of which neither divides the other
+SELECT bloom_jaccard(bloom_create(100), bloom_create(150));
+
 -- saturated: every bit of a small filter set
 CREATE TEMP TABLE full_one AS SELECT bloom_agg(x, 1) AS f FROM generate_series(1, 5000) x;
 SELECT # f AS cardinality, bloom_fpp(f) AS rate, bloom_intersection_cardinality(f, f) AS intersection,

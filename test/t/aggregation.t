@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 """The aggregates at any scale: one set gives one value by whatever plan, a filter that sizes itself keeps
-its rate, states cross from hashes to bits and combine, memory is bounded, filters of all sizes combine.
+its rate, states cross from hashes to bits and combine, memory is bounded, filters are brought to one size.
 
     prove test/t/aggregation.t       PGDATABASE names a database with the extension bloomtype
 
@@ -461,17 +461,17 @@ def test_partitions_of_the_input(tables, expected):
         parts = f"SELECT id, part, {table.call()} AS f FROM {table.source()} GROUP BY id, part"
         sized = {str(s.id) for s in table.sets if not s.base.without_size}
         # a part whose rows were all null has no class or no size, which changes nothing
+        of_one_size = f"({parts}) AS p WHERE id IN ({', '.join(sized) or 'NULL'}) GROUP BY id"
         queries = [
-            f"SELECT id, {sha256_sql('bloom_union_agg(f)')} FROM ({parts}) AS p GROUP BY id",
-            f"SELECT id, {sha256_sql('bloom_union_agg(f ORDER BY part DESC)')} FROM ({parts}) AS p GROUP BY id",
+            f"SELECT id, {sha256_sql('bloom_union_agg(f)')} FROM {of_one_size}",
+            f"SELECT id, {sha256_sql('bloom_union_agg(f ORDER BY part DESC)')} FROM {of_one_size}",
             f"SELECT id, part, {sha256_sql('f')} FROM ({parts}) AS p",
         ]
         up, down, single = psql(*queries)
         if sized:
             wanted = {key: digest for key, digest in expected[table.name].items() if key in sized}
-            got = {key: digest for key, digest in answers(up).items() if key in sized}
-            same_answers(got, wanted, f"{table.title}: {len(sized)} unions of parts are the wholes")
-        same(sorted(down), sorted(up), f"{table.title}: unions of parts, in the other order")
+            same_answers(answers(up), wanted, f"{table.title}: {len(sized)} unions of parts are the wholes")
+            same(sorted(down), sorted(up), f"{table.title}: unions of parts, in the other order")
 
         # the same groups, too many for the memory allowed; serial, and in workers
         settings = TO_SPILL + f"ALTER TABLE {table.name} SET (parallel_workers = 2);"
@@ -481,33 +481,6 @@ def test_partitions_of_the_input(tables, expected):
             groups = f"{table.title}, {len(single)} groups"
             check_plan(explained, plan, f"{groups}, {name}")
             same(sorted(lines), sorted(single), f"{groups}, {name}: as in memory")
-
-
-def test_self_sized_parts(tables):
-    """Parts that size themselves are of different sizes: their union must be what the page says."""
-    own_size = [table for table in tables if table.form in ("plain", "rate")]
-    for table in own_size:
-        chosen = [s for s in table.sets if len(s.canonical) < 3000]
-        ids = ", ".join(str(s.id) for s in chosen)
-        draw = f"SELECT id, part, x, rate FROM {table.name} WHERE id IN ({ids})"
-        # the parts as the server has them, by hash, from filters that list hashes
-        listed = f"""SELECT id, part, coalesce(string_agg(DISTINCT hash, ','), '') FROM
-            (SELECT id, part, substr(bloom_add(bloom_create(1000), x)::text, 59) AS hash FROM ({draw}) AS d) AS h
-            GROUP BY id, part"""
-        united = f"""SELECT id, {sha256_sql("bloom_union_agg(f)")} FROM
-            (SELECT id, part, {table.call()} AS f FROM ({draw}) AS d GROUP BY id, part) AS p GROUP BY id"""
-        settings = PARALLEL + f"ALTER TABLE {table.name} SET (parallel_workers = 2);"
-        lists, serial = psql(listed, united)
-        (parallel,) = psql(united, settings=settings)
-        by_id = {str(s.id): s for s in chosen}
-        filters = {}
-        for line in lists:
-            number, _, text = line.split("|")
-            hashes = [int.from_bytes(bytes.fromhex(h), "little") for h in text.split(",") if h]
-            filters.setdefault(number, []).append(onto(by_id[number].base, table.element_class, hashes))
-        wanted = {number: sha256(ref.union_agg(fs)) for number, fs in filters.items()}
-        same_answers(answers(serial), wanted, f"{table.title}: union of self-sized parts")
-        same_answers(answers(parallel), wanted, f"{table.title}: the same with workers")
 
 
 # Workers that saw no row
@@ -600,10 +573,9 @@ def test_filters(rng):
         layout = rng.choice(("blocked", "blocked", "classic"))
         parameters = (layout, rng.randint(1, 20), rng.getrandbits(64), rng.choice(list(ref.CLASSES.values())))
         shared = [rng.getrandbits(64) for _ in range(300)]
-        sizes = rng.choice(((0, 512, 1024, 3072, 12288, 49152), (1536, 3072, 12288, 49152)))
-        sizes = sizes if layout == "blocked" else (960,)
+        m = rng.choice((512, 1024, 3072, 12288, 49152)) if layout == "blocked" else 960
         groups[str(number)] = [
-            random_operand(rng, *parameters, rng.choice(sizes), shared) for _ in range(rng.randint(1, 12))
+            random_operand(rng, *parameters, rng.choice((m, m, m, 0)), shared) for _ in range(rng.randint(1, 12))
         ]
     rows = [
         [number, str(rng.randrange(2)), None if f is None else hex_of(f)]
@@ -1120,12 +1092,12 @@ def test_windows():
 def test_windows_of_filters():
     frames = ("ORDER BY n", "ORDER BY n ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING EXCLUDE CURRENT ROW",
               "ORDER BY n % 4 GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE TIES")  # fmt: skip
-    psql("""CREATE TABLE sizes AS
-        SELECT n, (SELECT bloom_agg(x) FROM generate_series(n % 5 + 1, n * n * n / 60) AS x) AS f
+    psql("""CREATE TABLE fills AS
+        SELECT n, (SELECT bloom_agg(x, 1000) FROM generate_series(n % 5 + 1, n * n * n / 60) AS x) AS f
         FROM generate_series(1, 40) AS n""")
     for frame in frames:
         lines = ask(f"""SELECT bloom_union_agg(f) OVER w, bloom_intersect_agg(f) OVER w, array_agg(f) OVER w
-            FROM sizes WINDOW w AS ({frame})""")
+            FROM fills WINDOW w AS ({frame})""")
         wrong = []
         for line in lines:
             union, intersection, members = line.split("|")
@@ -1384,31 +1356,55 @@ class Combination:
         return f"""SELECT {sha256_sql("f")}, {lost}, bloom_fpp(f), {found}
             FROM (SELECT ({self.expression}) AS f OFFSET 0) AS s"""
 
+    def problems(self, line):
+        """What is wrong with the answer: bytes, elements lost, the current rate and the measured one."""
+        digest, lost, fpp, found = line.split("|")
+        fpp, rate, now = float(fpp), int(found) / self.probes, self.wanted.current_rate()
+        sigma = math.sqrt(fpp * (1 - fpp) / self.probes)
+        wrong = {
+            "bytes": digest != sha256(self.wanted),
+            "lost": lost != "0",
+            "bloom_fpp": not math.isclose(fpp, now, rel_tol=1e-9),
+            "measured rate": abs(rate - fpp) > 0.1 * fpp + 4 * sigma,
+        }
+        return [f"{self.name}, {what}: {line} of {self.probes}, expected rate {now}" for what in wrong if wrong[what]]
 
-def combinations(table, filters):
-    def span_in_common(groups):
-        return max(SPANS[g][0] for g in groups), min(SPANS[g][1] for g in groups)
 
-    for a, b in ((a, b) for a in SPANS for b in SPANS if a < b):
+def check_combinations(tests, name):
+    tests = list(tests)
+    answers = psql(*(test.query() for test in tests))
+    wrong = [problem for test, (line,) in zip(tests, answers) for problem in test.problems(line)]
+    ok(not wrong, f"{len(tests)} {name}: the reference's bytes, nothing lost, rates as told", *wrong[:5])
+
+
+def brought_together(table, filters):
+    """Each pair of groups at the size of the smaller one."""
+
+    def span_in_common(a, b):
+        return max(SPANS[a][0], SPANS[b][0]), min(SPANS[a][1], SPANS[b][1])
+
+    for a, b in ((a, b) for a in SPANS for b in SPANS if filters[a].m < filters[b].m):
+        folded = ref.fold_like(filters[b], filters[a])
         for sign, function in (("|", ref.union), ("&", ref.intersect)):
             yield Combination(
                 f"{a} {sign} {b}",
-                f"SELECT a.f {sign} b.f FROM {table} AS a, {table} AS b WHERE a.g = {a} AND b.g = {b}",
-                function(filters[a], filters[b]),
-                [SPANS[a], SPANS[b]] if sign == "|" else [span_in_common((a, b))],
+                f"""SELECT a.f {sign} bloom_fold(b.f, a.f) FROM {table} AS a, {table} AS b
+                    WHERE a.g = {a} AND b.g = {b}""",
+                function(filters[a], folded),
+                [SPANS[a], SPANS[b]] if sign == "|" else [span_in_common(a, b)],
             )
-    for groups in (tuple(SPANS), (1, 3, 4), (2, 3, 4), (4, 5)):
-        chosen = ", ".join(map(str, groups))
-        members = [filters[g] for g in groups]
-        for name, wanted, spans in (
-            ("bloom_union_agg", ref.union_agg(members), [SPANS[g] for g in groups]),
-            ("bloom_intersect_agg", functools.reduce(ref.intersect, members), [span_in_common(groups)]),
-        ):
-            expression = f"SELECT {name}(f) FROM {table} WHERE g IN ({chosen})"
-            yield Combination(f"{name} of {chosen}", expression, wanted, spans)
+    everything = functools.reduce(ref.union, [ref.fold_like(f, filters[1]) for f in filters.values()])
+    for how, order in (("", ""), (", in another order", " ORDER BY -g")):
+        yield Combination(
+            "all" + how,
+            f"""SELECT bloom_union_agg(bloom_fold(t.f, least.f){order.replace("g", "t.g")})
+                FROM {table} AS t, {table} AS least WHERE least.g = 1""",
+            everything,
+            list(SPANS.values()),
+        )
 
 
-def test_sizes_combine():
+def test_sizes():
     """Self-sized groups of very different size, which share some elements."""
     for p in (0.01, 0.3):
         table = f"sizes_{round(1 / p)}"
@@ -1420,23 +1416,12 @@ def test_sizes_combine():
         stored = answers(ask(f"SELECT g, {sha256_sql('f')} FROM {table}"))
         wanted = {str(g): sha256(f) for g, f in filters.items()}
         same_answers(stored, wanted, f"groups of 3 to 60,000 at {p}: the reference's bytes")
-
-        tests = list(combinations(table, filters))
-        bytes_differ, lost_some, fpp_differs, rate_differs = [], [], [], []
-        for test, (line,) in zip(tests, psql(*(test.query() for test in tests))):
-            digest, lost, fpp, found = line.split("|")
-            fpp, rate, now = float(fpp), int(found) / test.probes, test.wanted.current_rate()
-            detail = f"{test.name}: {line} of {test.probes}, expected rate {now}"
-            bytes_differ += [detail] * (digest != sha256(test.wanted))
-            lost_some += [detail] * (lost != "0")
-            fpp_differs += [detail] * (not math.isclose(fpp, now, rel_tol=1e-9))
-            sigma = math.sqrt(fpp * (1 - fpp) / test.probes)
-            rate_differs += [detail] * (abs(rate - fpp) > 0.1 * fpp + 4 * sigma)
-        title = f"{len(tests)} combinations of sizes at {p}"
-        ok(not bytes_differ, f"{title}: the reference's bytes", *bytes_differ[:5])
-        ok(not lost_some, f"{title}: nothing is lost", *lost_some[:5])
-        ok(not fpp_differs, f"{title}: bloom_fpp is the reference's", *fpp_differs[:5])
-        ok(not rate_differs, f"{title}: and what is measured", *rate_differs[:5])
+        check_combinations(brought_together(table, filters), f"combinations of sizes at {p}, folded")
+        for aggregate in ("bloom_union_agg", "bloom_intersect_agg"):
+            query, name = f"SELECT {aggregate}(f) FROM {table}", f"{aggregate} of sizes at {p}"
+            workers = PARALLEL + f"ALTER TABLE {table} SET (parallel_workers = 2);"
+            check_refused(query, "of different sizes", name)
+            check_refused(query, "of different sizes", f"{name}, in workers", workers)
 
         # the smallest size that keeps the rate: these have powers of two of blocks
         cases = [(g, rate) for g in filters for rate in (0.05, 0.3, 0.5) if filters[g].current_rate() <= rate]
@@ -1450,9 +1435,64 @@ def test_sizes_combine():
             if text != hex_of(replace(filters[g].fold(least), p=ref.single(rate))):
                 wrong.append(f"group {g} at {rate}: {text[:100]}")
         ok(not wrong, f"bloom_fold of self-sized groups at {p}, by {sorted(folds)}", *wrong[:5])
-        lines = ask(f"""SELECT bool_and(a.f | b.f @>= a.f AND a.f | b.f @>= b.f AND a.f & b.f <=@ a.f)
-            FROM {table} AS a, {table} AS b""")
-        same(lines, ["t"], f"a union holds both, each holds the intersection, at {p}")
+
+
+def check_refused(statement, why, name, settings=""):
+    try:
+        ask(statement, settings=settings)
+    except Failed as failure:
+        ok(why in str(failure), f"{name}: refused", failure)
+    else:
+        ok(False, f"{name}: refused")
+
+
+FIRST, DOUBLINGS = 4000, 4  # of 64 blocks and more, from which on twice the elements have twice the blocks
+
+
+def generations(p):
+    """Each next filter is built with twice the expected elements, which are all new. Brought to the size of
+    the first, all that there are so far are the filter of that size."""
+    like, last = created("blocked", p, FIRST), 0
+    for g in range(DOUBLINGS + 1):
+        last = FIRST * (2 ** (g + 1) - 1)
+        yield Combination(
+            f"{g} doublings",
+            f"""SELECT bloom_union_agg(bloom_fold(t.f, first.f)) FROM grown AS t, grown AS first
+                WHERE first.g = 0 AND t.g <= {g}""",
+            like.with_hashes(20, hashes_of(range(1, last + 1))),
+            [(1, last)],
+        )
+
+
+def test_growing():
+    """Filters over four doublings: each keeps its rate, one of all rounds adds up, folded together they have
+    what theory says of so many elements in the first one's bits."""
+    for p in (0.01, 0.001):
+        psql("DROP TABLE IF EXISTS grown",
+             f"""CREATE TABLE grown AS SELECT g, (SELECT bloom_agg(x::bigint, ({FIRST} * 2 ^ g)::bigint, {p!r})
+                FROM generate_series({FIRST} * (2 ^ g - 1)::int + 1, {FIRST} * (2 ^ (g + 1) - 1)::int) AS x) AS f
+             FROM generate_series(0, {DOUBLINGS}) AS g""")  # fmt: skip
+        sizes = [int(bits) for bits in ask("SELECT bits FROM grown, bloom_info(f) ORDER BY g")]
+        same(sizes, [sizes[0] << g for g in range(DOUBLINGS + 1)], f"{FIRST} elements and twice as many each, at {p}")
+        tests = list(generations(p))
+        check_combinations(tests, f"generations at {p}, folded together")
+        k = ref.choose_k("blocked", p)
+        for test in tests:
+            theory = ref.expected_rate("blocked", k, sizes[0], test.members[0][1])
+            now = test.wanted.current_rate()
+            name = f"{test.name} at {p}: {now:.3g}, in theory {theory:.3g}"
+            ok(abs(now / theory - 1) < 0.05 + 4 / math.sqrt(sizes[0] / ref.BLOCK), name)
+        (found,) = ask(f"""SELECT count(*) FROM generate_series(1, {PROBES}) AS x
+            WHERE EXISTS (SELECT FROM grown WHERE f @> (-x)::bigint)""")
+        theory = 1 - (1 - p) ** (DOUBLINGS + 1)
+        rate, sigma = int(found) / PROBES, math.sqrt(theory / PROBES)
+        name = f"any of {DOUBLINGS + 1} generations at {p}: {rate:.3g}, at most {theory:.3g}"
+        ok(rate <= 1.05 * theory + 4 * sigma, name)
+        (lost,) = ask(f"""SELECT count(*) FROM generate_series(1, {FIRST * (2 ** (DOUBLINGS + 1) - 1)}) AS x
+            WHERE NOT EXISTS (SELECT FROM grown WHERE f @> x::bigint)""")
+        same(lost, "0", f"generations at {p}: nothing is lost")
+        grow = "SELECT bloom_fold(a.f, b.f) FROM grown AS a, grown AS b WHERE a.g = 0 AND b.g = 1"
+        check_refused(grow, "cannot fold", f"a dense filter that is to grow, at {p}")
 
 
 # ---------------------------------------------------------------------------------------------------
@@ -1469,7 +1509,6 @@ def main():
         if sets:
             part(test_forms_agree, *sets)
             part(test_partitions_of_the_input, *sets)
-            part(test_self_sized_parts, sets[0])
         part(test_idle_workers)
         part(test_filters, rng)
         part(test_self_sized)
@@ -1487,7 +1526,8 @@ def main():
         part(test_upsert)
         part(test_changing_parameters)
         part(test_compiled)
-        part(test_sizes_combine)
+        part(test_sizes)
+        part(test_growing)
     finally:
         with contextlib.suppress(Failed):
             psql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")

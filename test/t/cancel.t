@@ -16,7 +16,7 @@ import re
 import statistics
 import subprocess
 
-from harness import Failed, clean_up_when_terminated, done, extension_schema, note, ok, part
+from harness import Failed, clean_up_when_terminated, done, extension_schema, note, ok, part, wide
 import reference as ref
 
 SCHEMA = "bloomtype_cancel"
@@ -191,10 +191,8 @@ def report(name, times):
 
 # The expected count that takes exactly the most bits there may be.
 ITEMS = ref.capacity(0.01, ref.MAX_BITS)
-# a small filter spread over 2^31 bits, 43 % of which are set
-DENSE = f"(SELECT bloom_agg(x) FROM generate_series({{}}, {{}} + 1530) AS x) | bloom_create({ITEMS})"
-F = DENSE.format(1, 1)
-G = DENSE.format(2, 2)
+F = wide(ref.MAX_BITS)
+G = wide(ref.MAX_BITS, first=2)
 
 
 def test_dense(rng, functions):
@@ -211,12 +209,14 @@ def test_dense(rng, functions):
         Work("256 MiB <> as many equal", "f <> h"),
         Work("256 MiB @>= as many equal", "f @>= h"),
         Work("256 MiB <=@ as many equal", "f <=@ h"),
-        Work("small | 256 MiB", "e | f"),
-        Work("small & 256 MiB", "e & f"),
-        Work("256 MiB @>= small", "f @>= e"),
-        Work("bloom_fold of 256 MiB to one block", "bloom_fold(bloom_union(e, c), 0.5)"),
-        Work("bloom_fold of 256 MiB to what it was spread from", "bloom_fold(f, 0.02)"),
+        Work("256 MiB | as many equal", "f | h"),
+        Work("256 MiB | as many, of which all but the last bits are equal", "f | late"),
+        Work("8 elements | 256 MiB", "e | f"),
+        Work("bloom_fold of 256 MiB to one block", "bloom_fold(few, 0.5)"),
+        Work("bloom_fold of 256 MiB to 32 blocks", "bloom_fold(f, 0.02)"),
         Work("bloom_fold of 256 MiB that stays", "bloom_fold(f, bloom_fpp(f))"),
+        Work("bloom_fold of 256 MiB to another filter's 1 block", "bloom_fold(f, bloom_create(1))"),
+        Work("bloom_fold of 256 MiB to another filter's 128 MiB", "bloom_fold(f, half)"),
         Work("bloom_add to 256 MiB", "bloom_add(f, 1)"),
         Work("bloom_agg onto 256 MiB", f"SELECT bloom_agg(x, f) IS NULL {three}"),
         Work("bloom_union_agg of 256 MiB", f"SELECT {union} IS NULL {three}", within=0.6),
@@ -230,18 +230,22 @@ def test_dense(rng, functions):
         Work("bloom_fpp of 256 MiB", "bloom_fpp(f)"),
         Work("bloom_info of 256 MiB", "SELECT bits FROM bloom_info(f)"),
         Work("bloom_union_cardinality of 256 MiB", "bloom_union_cardinality(f, g)"),
-        Work("bloom_intersection_cardinality, small and 256 MiB", "bloom_intersection_cardinality(e, g)"),
+        Work("bloom_intersection_cardinality, 64 bytes and 256 MiB", "bloom_intersection_cardinality(small, g)"),
         Work("bloom_jaccard of 256 MiB", "bloom_jaccard(f, g)"),
         Work("bloomfilter_send of 256 MiB", "bloomfilter_send(f)"),
         Work("256 MiB to bytea", "f::bytea"),
     ]
     for name, call in (("bloom_hash", "bloom_hash(f)"), ("bloom_hash_extended", "bloom_hash_extended(f, 1)")):
         works += [Work(f"{name} of 256 MiB", call)] * (name in functions)
-    variables = "c bloomfilter; e bloomfilter; f bloomfilter; g bloomfilter; h bloomfilter;"
+    names = ("e", "f", "g", "h", "few", "half", "late", "small")
+    variables = " ".join(f"{name} bloomfilter;" for name in names)
     prepare = f"""
-        c := bloom_create({ITEMS});
-        e := (SELECT bloom_agg(x) FROM generate_series(1, 8) AS x);
-        f := {F}; g := {G}; h := {F};"""
+        small := (SELECT bloom_agg(x) FROM generate_series(1, 8) AS x);
+        e := (SELECT bloom_agg(x, {ITEMS}) FROM generate_series(1, 8) AS x);
+        f := {F}; g := {G}; h := {F};
+        few := {wide(ref.MAX_BITS, blocks=1)};
+        half := {wide(ref.MAX_BITS // 2, blocks=1)};
+        late := set_byte(f::bytea, length(f::bytea) - 1, 255)::bloomfilter;"""
     race(rng, "dense", variables, prepare, works)
 
 

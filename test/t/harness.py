@@ -116,3 +116,12 @@ def hex_of(f):
 
 def value(f):
     return quote(hex_of(f)) + "::bloomfilter"
+
+
+def wide(m, first=1, blocks=32):
+    """In SQL, and quickly made: a dense filter of integers that has m bits. So many different blocks, of
+    hexadecimal digits, which set 44 % of the bits, are repeated to fill it."""
+    header = "01000006140000000ad7233c0000000000000000" + m.to_bytes(8, "little").hex()
+    runs = f"string_agg(repeat(md5(i::text) || md5((-i)::text), {m // 512 // blocks}), '' ORDER BY i)"
+    series = f"generate_series({first}, {first + blocks - 1}) AS i"
+    return f"('\\x{header}' || convert_to((SELECT {runs} FROM {series}), getdatabaseencoding()))::bloomfilter"

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from harness import Failed, done, note, ok, part, same, sanitized, skip
+from harness import Failed, done, note, ok, part, same, sanitized, skip, wide
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "durability"))
 import durable  # noqa: E402
@@ -69,9 +69,8 @@ class Server(durable.Server):
 EMPTY = f"'\\x01000106000000000ad7233c0000000000000000{BITS.to_bytes(8, 'little').hex()}'::bloomfilter"
 SETUP = f"""
 CREATE EXTENSION bloomtype;
-CREATE TABLE data AS SELECT d AS d, d2, s, s2, d::bytea AS b, e, bloom_add(bloom_create(50), 1) AS small
-FROM (SELECT bloom_agg(x) | {EMPTY} AS d FROM generate_series(1, 1531) x) AS a,
-    (SELECT bloom_agg(x) | {EMPTY} AS d2 FROM generate_series(2, 1532) x) AS b,
+CREATE TABLE data AS SELECT d AS d, d2, s, s2, d::bytea AS b, e, bloom_add({EMPTY}, 1) AS small
+FROM (SELECT {wide(BITS)} AS d) AS a, (SELECT {wide(BITS, first=2)} AS d2) AS b,
     (SELECT bloom_agg(x, {EMPTY}) AS s FROM generate_series(1, 1000000) x) AS c,
     (SELECT bloom_agg(x, {EMPTY}) AS s2 FROM generate_series(500000, 1500000) x) AS c2,
     (SELECT bloom_agg(x) AS e FROM generate_series(1, 5) x) AS e;

@@ -219,31 +219,6 @@ test_fold(void)
 }
 
 static void
-test_spread(void)
-{
-	uint64_t	state = 5;
-
-	for (int i = 0; i < 3000; i++)
-	{
-		size_t		run = 1 + random_below(&state, 9);
-		size_t		present = 1 + random_below(&state, 12);
-		size_t		first = random_below(&state, present * run + 1);
-		size_t		nblocks = random_below(&state, present * run - first + 1);
-		operands	of = make_operands(present * 64, (size_t) i % 8, 0, &state);
-		uint8_t    *memory = allocate(nblocks * 64 + (size_t) i % 3);
-		uint8_t    *spread = memory + i % 3;
-
-		bf_spread(spread, of.a, first, nblocks, run);
-		for (size_t j = 0; j < nblocks * 64; j++)
-			each(spread[j] == of.a[(first + j / 64) / run * 64 + j % 64],
-				 "byte %zu from block %zu on, runs of %zu", j, first, run);
-		free(memory);
-		free_operands(&of);
-	}
-	passed("spreading any part");
-}
-
-static void
 test_all(void)
 {
 	test_words();
@@ -251,7 +226,6 @@ test_all(void)
 	test_subset();
 	test_histogram();
 	test_fold();
-	test_spread();
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)

@@ -48,31 +48,71 @@ test_mismatches(void)
 	mismatch(&b, &b, BF_MATCH, "two without a size");
 }
 
+static bf_mismatch
+size_mismatch(bool match)
+{
+	return match ? BF_MATCH : BF_MISMATCH_SIZE;
+}
+
+static void
+compare_sizes(bf_layout layout, uint64_t x, uint64_t y)
+{
+	bf_params	a = params_of(layout, 6, 512 * x);
+	bf_params	b = params_of(layout, 6, 512 * y);
+	bool		down = layout == BF_CLASSIC ? x == y : x % y == 0;
+	bool		up = layout == BF_CLASSIC ? x == y : y % x == 0;
+
+	each(bf_compare_params(&a, &b) == size_mismatch(x == y),
+		 "%" PRIu64 " and %" PRIu64 " times 512 bits combine", x, y);
+	each(bf_folds_to(&a, b.m) == down, "%" PRIu64 " folds to %" PRIu64, x, y);
+	each(bf_compare_folded(&a, &b) == size_mismatch(down || up),
+		 "%" PRIu64 " and %" PRIu64 " times 512 bits combine, folded", x, y);
+	b.k = 7;
+	each(bf_compare_folded(&a, &b) == BF_MISMATCH_K, "folded, 6 and 7 hash functions");
+}
+
 static void
 test_sizes(void)
 {
+	bf_params	a = params_of(BF_BLOCKED, 6, 512);
+	bf_params	unsized = {.layout = BF_BLOCKED, .k = 1, .rate = 0.9f};
+
 	for (uint64_t x = 1; x <= 60; x++)
 	{
 		for (uint64_t y = 1; y <= 60; y++)
 		{
-			bf_params	a = params_of(BF_BLOCKED, 6, 512 * x);
-			bf_params	b = params_of(BF_BLOCKED, 6, 512 * y);
-			bool		divide = x % y == 0 || y % x == 0;
-
-			each(bf_compare_params(&a, &b) == (divide ? BF_MATCH : BF_MISMATCH_SIZE),
-				 "%" PRIu64 " and %" PRIu64 " blocks", x, y);
-			a.layout = b.layout = BF_CLASSIC;
-			each(bf_compare_params(&a, &b) == (x == y ? BF_MATCH : BF_MISMATCH_SIZE),
-				 "%" PRIu64 " and %" PRIu64 " times 512 bits, classic", x, y);
+			compare_sizes(BF_BLOCKED, x, y);
+			compare_sizes(BF_CLASSIC, x, y);
 		}
 	}
-	passed("blocks must divide, classic sizes be equal");
+	passed("sizes must be equal, or divide if the larger is folded");
+	ok(!bf_folds_to(&a, 0), "nothing folds to no size");
+	ok(bf_compare_folded(&a, &unsized) == BF_MATCH && bf_compare_folded(&unsized, &a) == BF_MATCH,
+	   "folded or not, anything goes with the filter without a size");
+}
+
+/* Every field counts. */
+static void
+test_equal(void)
+{
+	const bf_params a = params_of(BF_BLOCKED, 6, 512 * 6);
+	bf_params	others[6] = {a, a, a, a, a, a};
+
+	others[0].layout = BF_CLASSIC;
+	others[1].k = 7;
+	others[2].element_class = BF_CLASS_NONE;
+	others[3].rate = 0.02f;
+	others[4].seed = UINT64_C(1) << 63;
+	others[5].m = 512;
+	ok(bf_equal_params(&a, &a), "equal to itself");
+	for (int i = 0; i < 6; i++)
+		ok(!bf_equal_params(&a, &others[i]) && !bf_equal_params(&others[i], &a), "field %d differs", i);
 }
 
 static void
 test_combined(void)
 {
-	bf_params	a = params_of(BF_BLOCKED, 6, 512 * 2);
+	bf_params	a = params_of(BF_BLOCKED, 6, 512 * 8);
 	bf_params	b = params_of(BF_BLOCKED, 6, 512 * 8);
 	bf_params	wanted = b;
 	bf_params	got;
@@ -81,7 +121,7 @@ test_combined(void)
 	a.rate = wanted.rate = 0.001f;
 	b.element_class = BF_CLASS_NONE;
 	got = bf_combined_params(&a, &b);
-	ok(same(&got, &wanted), "the larger size, the lower rate, the class of either");
+	ok(same(&got, &wanted), "the lower rate, the class of either");
 
 	a = (bf_params) {.layout = BF_BLOCKED, .k = 1, .rate = 1e-6f, .seed = 5};
 	got = bf_combined_params(&a, &b);
@@ -107,7 +147,7 @@ random_params(uint64_t *state)
 		.element_class = random_below(state, 3) ? 20 : random_below(state, 4) ? 0 : 25,
 		.rate = (float) (1 + random_below(state, 3)) / 1000,
 		.seed = random_below(state, 5) == 0,
-		.m = 512 * random_below(state, 9)
+		.m = 512 * random_below(state, 4)
 	};
 
 	if (params.m == 0)
@@ -185,6 +225,7 @@ main(void)
 {
 	test_mismatches();
 	test_sizes();
+	test_equal();
 	test_combined();
 	test_pairs();
 	test_triples();
