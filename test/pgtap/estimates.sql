@@ -1,7 +1,7 @@
 -- Estimates against the truth, within what theory says their errors are, and
 -- against the same formulas computed here from the bytes.
 BEGIN;
-SELECT plan(140);
+SELECT plan(143);
 
 SET LOCAL jit = off;
 
@@ -121,6 +121,15 @@ SELECT ok(bloom_intersection_cardinality(a, b)
     'a sparse and a dense filter, disjoint')
 FROM (SELECT (SELECT bloom_agg(i, 10000) FROM generate_series(1, 100) i),
      (SELECT bloom_agg(i, 10000) FROM generate_series(101, 10000) i)) s (a, b);
+
+-- Thirty days, each of which has all elements of the one before and 1,000 more: their union is the filter of the last.
+CREATE TABLE nested AS
+SELECT day, bloom_agg(i, 30000) AS f FROM generate_series(1, 30) day, generate_series(1, day * 1000) i GROUP BY day;
+SELECT cmp_ok(abs((# bloom_union_agg(f)) - 30000), '<=',
+    4 * pg_temp.sigma(30000, min((bloom_info(f)).bits), 6, 'blocked'), 'nested days united, estimated') FROM nested;
+SELECT is(bloom_union_agg(f)::bytea, (SELECT f::bytea FROM nested WHERE day = 30), 'nested days united are the last')
+FROM nested;
+SELECT cmp_ok(bloom_fpp(bloom_union_agg(f)), '<', 0.0105::float8, 'nested days united keep the rate') FROM nested;
 
 -- Self-sized filters of neighbouring sizes.
 SELECT cmp_ok(abs(bloom_union_cardinality(a, b) - 23000), '<=',
