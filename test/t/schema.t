@@ -114,10 +114,10 @@ def definitions(schema, database=NAME):
 
 # A table with all that can depend on the extension, and what is asked of it; S stands for its schema.
 OBJECTS = """
-CREATE TABLE {at}.t (id int, f S.bloomfilter DEFAULT S.bloom_create(100),
+CREATE TABLE {at}.t (id int, f S.bloomfilter DEFAULT S.bloom_create(1000),
     n float8 GENERATED ALWAYS AS (round(S.bloom_cardinality(f))) STORED, CHECK (NOT f OPERATOR(S.@>) 13));
 INSERT INTO {at}.t
-    SELECT g, S.bloom_agg(x) FROM generate_series(1, 40) g, generate_series(14, 14 + 20 * g) x GROUP BY g;
+    SELECT g, S.bloom_agg(x, 1000) FROM generate_series(1, 40) g, generate_series(14, 14 + 20 * g) x GROUP BY g;
 INSERT INTO {at}.t VALUES (0);
 CREATE INDEX ON {at}.t ((S.bloom_cardinality(f)));
 CREATE INDEX ON {at}.t USING hash (f);
