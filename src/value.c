@@ -194,7 +194,6 @@ start_side(FilterWalk *walk, int side, uint64 m, const bf_filter *filter)
 {
 	uint8	   *bits;
 
-	walk->scratch[side] = palloc(CHUNK_BYTES);
 	if (converts_at_once(filter, m))
 	{
 		walk->room[side] = filter->sparse
@@ -202,6 +201,8 @@ start_side(FilterWalk *walk, int side, uint64 m, const bf_filter *filter)
 			: make_folded_value(filter, m, &walk->converted[side]);
 		filter = &walk->converted[side];
 	}
+	if (filter->sparse || filter->params.m != m)
+		walk->scratch[side] = palloc(Min(CHUNK_BYTES, m / 8));
 	walk->streams[side] = bf_stream_start(filter, m);
 	walk->limit = Min(walk->limit,
 					  TYPEALIGN(BF_BLOCK_BYTES, PIECE_READS / blocks_joined(filter, m)));
@@ -244,7 +245,7 @@ next_piece(FilterWalk *walk)
 	CHECK_FOR_INTERRUPTS();
 	walk->size = Min(walk->limit, walk->total - walk->at);
 	walk->left = read_side(walk, 0);
-	if (walk->scratch[1] != NULL)
+	if (walk->streams[1].filter != NULL)
 		walk->right = read_side(walk, 1);
 	return true;
 }

@@ -85,7 +85,7 @@ typedef struct FilterWalk
 	size_t		limit;			/* of a piece's size */
 	bf_filter	converted[2];	/* what cannot be read by pieces, made so that it can */
 	Bloomfilter *room[2];		/* for that */
-	uint8	   *scratch[2];
+	uint8	   *scratch[2];		/* NULL for what is read where it lies */
 } FilterWalk;
 
 extern void start_walk(FilterWalk *walk, uint64 m, const bf_filter *left, const bf_filter *right);
