@@ -1481,6 +1481,7 @@ def test_growing():
             theory = ref.expected_rate("blocked", k, sizes[0], test.members[0][1])
             now = test.wanted.current_rate()
             name = f"{test.name} at {p}: {now:.3g}, in theory {theory:.3g}"
+            # four deviations of the mean over blocks, whose rates vary by about as much as they are
             ok(abs(now / theory - 1) < 0.05 + 4 / math.sqrt(sizes[0] / ref.BLOCK), name)
         (found,) = ask(f"""SELECT count(*) FROM generate_series(1, {PROBES}) AS x
             WHERE EXISTS (SELECT FROM grown WHERE f @> (-x)::bigint)""")
