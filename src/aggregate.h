@@ -10,29 +10,10 @@
 #include "fmgr.h"
 
 /*
- * A kind of state.  The C names of all support functions that know it, and of
- * no others, begin with the prefix.
+ * The aggregate's memory context; an error if the function runs outside an
+ * aggregate.
  */
-typedef struct StateKind
-{
-	uint32		magic;			/* a state's first field */
-	const char *prefix;
-} StateKind;
-
-/*
- * The aggregate's memory context; an error if the function runs in none, or in
- * one whose support functions do not all know this kind of state.  *approved,
- * NULL at first, is kept from call to call and saves looking again.
- */
-extern MemoryContext require_aggregate(FunctionCallInfo fcinfo, const StateKind *kind,
-									   void **approved);
-
-/* As that, for functions that keep nothing else in fn_extra. */
-static inline MemoryContext
-enter_aggregate(FunctionCallInfo fcinfo, const StateKind *kind)
-{
-	return require_aggregate(fcinfo, kind, &fcinfo->flinfo->fn_extra);
-}
+extern MemoryContext require_aggregate(FunctionCallInfo fcinfo);
 
 pg_noreturn extern void report_foreign_state(void);
 
@@ -40,19 +21,19 @@ pg_noreturn extern void report_foreign_state(void);
 extern PGDLLEXPORT Datum bloomfilter_agg_final(PG_FUNCTION_ARGS);
 
 /*
- * A state argument, NULL if it is.  require_aggregate() must have been called:
- * the magic number tells states apart only where code of others, such as what
- * distributes aggregates over servers, calls this function by itself.
+ * A state argument, NULL if it is.  Every state begins with a number for its
+ * kind.  Only a superuser can create an aggregate whose functions do not belong
+ * together, and code that distributes aggregates calls them by itself.
  */
 static inline void *
-require_state(FunctionCallInfo fcinfo, int argument, const StateKind *kind)
+require_state(FunctionCallInfo fcinfo, int argument, uint32 kind)
 {
 	void	   *state;
 
 	if (PG_ARGISNULL(argument))
 		return NULL;
 	state = PG_GETARG_POINTER(argument);
-	if (*(uint32 *) state != kind->magic)
+	if (*(uint32 *) state != kind)
 		report_foreign_state();
 	return state;
 }

@@ -23,7 +23,7 @@ PG_FUNCTION_INFO_V1(bloomfilter_agg_serialize);
 PG_FUNCTION_INFO_V1(bloomfilter_agg_deserialize);
 PG_FUNCTION_INFO_V1(bloomfilter_agg_final);
 
-static const StateKind build_state = {0x626C6D31, "bloomfilter_agg_"};
+#define BUILD_STATE	0x626C6D31
 
 typedef struct BuildState
 {
@@ -35,13 +35,9 @@ typedef struct BuildState
 	Accumulator accumulator;
 } BuildState;
 
-/*
- * What a transition function keeps from row to row in fn_extra.  aggregate is
- * the caller that require_aggregate() has approved.
- */
+/* What a transition function keeps from row to row in fn_extra. */
 typedef struct BuildSite
 {
-	void	   *aggregate;
 	ElementType element;
 	bool		constant_base;	/* the filter to add to, if any, cannot change */
 } BuildSite;
@@ -52,7 +48,7 @@ make_build_site(FunctionCallInfo fcinfo)
 	BuildSite	resolved = {0};
 	BuildSite  *site;
 
-	require_aggregate(fcinfo, &build_state, &resolved.aggregate);
+	(void) require_aggregate(fcinfo);
 	resolve_element_type(fcinfo, 1, &resolved.element);
 	resolved.constant_base = PG_NARGS() == 3 && is_constant_argument(fcinfo, 2);
 	site = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(*site));
@@ -67,23 +63,16 @@ enter_transition(FunctionCallInfo fcinfo)
 {
 	BuildSite  *site = fcinfo->flinfo->fn_extra;
 
-	if (unlikely(site == NULL))
-		return make_build_site(fcinfo);
-	if (unlikely(site->aggregate != fcinfo->context))
-		require_aggregate(fcinfo, &build_state, &site->aggregate);
-	return site;
+	return likely(site != NULL) ? site : make_build_site(fcinfo);
 }
 
-/* Only in an aggregate that require_aggregate() has approved. */
 static pg_noinline BuildState *
 begin_build(FunctionCallInfo fcinfo, const bf_params *params)
 {
-	MemoryContext context;
-	BuildState *state;
+	MemoryContext context = require_aggregate(fcinfo);
+	BuildState *state = MemoryContextAllocZero(context, sizeof(*state));
 
-	(void) AggCheckCallContext(fcinfo, &context);
-	state = MemoryContextAllocZero(context, sizeof(*state));
-	state->magic = build_state.magic;
+	state->magic = BUILD_STATE;
 	begin_accumulator(&state->accumulator, params, context);
 	return state;
 }
@@ -116,7 +105,7 @@ Datum
 bloomfilter_agg_self_sized(PG_FUNCTION_ARGS)
 {
 	BuildSite  *site = enter_transition(fcinfo);
-	BuildState *state = require_state(fcinfo, 0, &build_state);
+	BuildState *state = require_state(fcinfo, 0, BUILD_STATE);
 
 	if (state == NULL)
 		state = begin_default_build(fcinfo);
@@ -176,7 +165,7 @@ Datum
 bloomfilter_agg_sized(PG_FUNCTION_ARGS)
 {
 	BuildSite  *site = enter_transition(fcinfo);
-	BuildState *state = require_state(fcinfo, 0, &build_state);
+	BuildState *state = require_state(fcinfo, 0, BUILD_STATE);
 	double		expected_items;
 	double		rate;
 
@@ -215,7 +204,7 @@ Datum
 bloomfilter_agg_onto(PG_FUNCTION_ARGS)
 {
 	BuildSite  *site = enter_transition(fcinfo);
-	BuildState *state = require_state(fcinfo, 0, &build_state);
+	BuildState *state = require_state(fcinfo, 0, BUILD_STATE);
 
 	if (state == NULL)
 	{
@@ -256,9 +245,9 @@ bloomfilter_agg_combine(PG_FUNCTION_ARGS)
 	BuildState *state;
 	BuildState *other;
 
-	enter_aggregate(fcinfo, &build_state);
-	state = require_state(fcinfo, 0, &build_state);
-	other = require_state(fcinfo, 1, &build_state);
+	(void) require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, BUILD_STATE);
+	other = require_state(fcinfo, 1, BUILD_STATE);
 	if (other == NULL)
 	{
 		if (state == NULL)
@@ -284,8 +273,8 @@ bloomfilter_agg_serialize(PG_FUNCTION_ARGS)
 {
 	BuildState *state;
 
-	enter_aggregate(fcinfo, &build_state);
-	state = require_state(fcinfo, 0, &build_state);
+	(void) require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, BUILD_STATE);
 	PG_RETURN_BYTEA_P(serialize_accumulator(&state->accumulator));
 }
 
@@ -295,9 +284,9 @@ bloomfilter_agg_deserialize(PG_FUNCTION_ARGS)
 	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
 	BuildState *state;
 
-	enter_aggregate(fcinfo, &build_state);
+	(void) require_aggregate(fcinfo);
 	state = palloc0(sizeof(*state));
-	state->magic = build_state.magic;
+	state->magic = BUILD_STATE;
 	deserialize_accumulator(&state->accumulator, (const uint8 *) VARDATA_ANY(bytes),
 							VARSIZE_ANY_EXHDR(bytes), CurrentMemoryContext);
 	PG_RETURN_POINTER(state);
@@ -309,8 +298,8 @@ bloomfilter_agg_final(PG_FUNCTION_ARGS)
 	BuildState *state;
 	Datum		result;
 
-	enter_aggregate(fcinfo, &build_state);
-	state = require_state(fcinfo, 0, &build_state);
+	(void) require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, BUILD_STATE);
 	if (state == NULL)
 	{
 		bf_params	params = unsized_params(DEFAULT_RATE);

@@ -22,7 +22,7 @@ PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_serialize);
 PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_deserialize);
 PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_final);
 
-static const StateKind intersect_state = {0x626C6D33, "bloomfilter_intersect_agg_"};
+#define INTERSECT_STATE	0x626C6D33
 
 typedef struct IntersectState
 {
@@ -37,7 +37,7 @@ begin_intersection(MemoryContext context)
 {
 	IntersectState *state = MemoryContextAllocZero(context, sizeof(*state));
 
-	state->magic = intersect_state.magic;
+	state->magic = INTERSECT_STATE;
 	state->context = context;
 	return state;
 }
@@ -81,8 +81,8 @@ add_value(IntersectState *state, Bloomfilter *value)
 Datum
 bloomfilter_intersect_agg_add(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = enter_aggregate(fcinfo, &intersect_state);
-	IntersectState *state = require_state(fcinfo, 0, &intersect_state);
+	MemoryContext context = require_aggregate(fcinfo);
+	IntersectState *state = require_state(fcinfo, 0, INTERSECT_STATE);
 	bf_filter	filter;
 
 	if (state == NULL)
@@ -98,9 +98,9 @@ bloomfilter_intersect_agg_add(PG_FUNCTION_ARGS)
 Datum
 bloomfilter_intersect_agg_combine(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = enter_aggregate(fcinfo, &intersect_state);
-	IntersectState *state = require_state(fcinfo, 0, &intersect_state);
-	IntersectState *other = require_state(fcinfo, 1, &intersect_state);
+	MemoryContext context = require_aggregate(fcinfo);
+	IntersectState *state = require_state(fcinfo, 0, INTERSECT_STATE);
+	IntersectState *other = require_state(fcinfo, 1, INTERSECT_STATE);
 
 	if (state == NULL)
 		state = begin_intersection(context);
@@ -120,8 +120,8 @@ bloomfilter_intersect_agg_serialize(PG_FUNCTION_ARGS)
 	struct varlena *values[2];
 	int			count = 0;
 
-	enter_aggregate(fcinfo, &intersect_state);
-	state = require_state(fcinfo, 0, &intersect_state);
+	(void) require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, INTERSECT_STATE);
 	if (state->value != NULL)
 		values[count++] = state->value;
 	if (state->unsized != NULL)
@@ -138,7 +138,7 @@ bloomfilter_intersect_agg_deserialize(PG_FUNCTION_ARGS)
 	IntersectState *state;
 	bf_filter	filter;
 
-	enter_aggregate(fcinfo, &intersect_state);
+	(void) require_aggregate(fcinfo);
 	state = begin_intersection(CurrentMemoryContext);
 	while (read_serialized(&next, &left, &filter))
 		add_to_intersection(state, &filter);
@@ -152,8 +152,8 @@ bloomfilter_intersect_agg_final(PG_FUNCTION_ARGS)
 	Bloomfilter *result;
 	bf_filter	filter;
 
-	enter_aggregate(fcinfo, &intersect_state);
-	state = require_state(fcinfo, 0, &intersect_state);
+	(void) require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, INTERSECT_STATE);
 	if (state == NULL)
 		PG_RETURN_NULL();
 	result = state->unsized != NULL ? state->unsized : state->value;

@@ -140,10 +140,6 @@ bloomfilter_out(PG_FUNCTION_ARGS)
 	PG_RETURN_CSTRING(text);
 }
 
-/*
- * Its signature is that of a final function, too: an aggregate would pass its
- * state for a message.
- */
 Datum
 bloomfilter_recv(PG_FUNCTION_ARGS)
 {
@@ -151,10 +147,6 @@ bloomfilter_recv(PG_FUNCTION_ARGS)
 	uint64		size;
 	const uint8 *bytes;
 
-	if (AggCheckCallContext(fcinfo, NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
-				 errmsg("bloomfilter_recv is no support function of aggregates")));
 	size = message->len - message->cursor;
 	bytes = (const uint8 *) pq_getmsgbytes(message, (int) size);
 	accept_bytes(bytes, size);

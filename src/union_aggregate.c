@@ -20,7 +20,7 @@ PG_FUNCTION_INFO_V1(bloomfilter_union_agg_serialize);
 PG_FUNCTION_INFO_V1(bloomfilter_union_agg_deserialize);
 PG_FUNCTION_INFO_V1(bloomfilter_union_agg_final);
 
-static const StateKind union_state = {0x626C6D32, "bloomfilter_union_agg_"};
+#define UNION_STATE	0x626C6D32
 
 typedef struct UnionState
 {
@@ -40,7 +40,7 @@ begin_union(MemoryContext context)
 {
 	UnionState *state = MemoryContextAllocZero(context, sizeof(*state));
 
-	state->magic = union_state.magic;
+	state->magic = UNION_STATE;
 	state->context = context;
 	return state;
 }
@@ -74,8 +74,8 @@ add_to_union(UnionState *state, const bf_filter *filter)
 Datum
 bloomfilter_union_agg_add(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = enter_aggregate(fcinfo, &union_state);
-	UnionState *state = require_state(fcinfo, 0, &union_state);
+	MemoryContext context = require_aggregate(fcinfo);
+	UnionState *state = require_state(fcinfo, 0, UNION_STATE);
 	bf_filter	filter;
 
 	if (state == NULL)
@@ -91,9 +91,9 @@ bloomfilter_union_agg_add(PG_FUNCTION_ARGS)
 Datum
 bloomfilter_union_agg_combine(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = enter_aggregate(fcinfo, &union_state);
-	UnionState *state = require_state(fcinfo, 0, &union_state);
-	UnionState *other = require_state(fcinfo, 1, &union_state);
+	MemoryContext context = require_aggregate(fcinfo);
+	UnionState *state = require_state(fcinfo, 0, UNION_STATE);
+	UnionState *other = require_state(fcinfo, 1, UNION_STATE);
 
 	if (state == NULL)
 		state = begin_union(context);
@@ -119,8 +119,8 @@ bloomfilter_union_agg_final(PG_FUNCTION_ARGS)
 {
 	UnionState *state;
 
-	enter_aggregate(fcinfo, &union_state);
-	state = require_state(fcinfo, 0, &union_state);
+	(void) require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, UNION_STATE);
 	if (state == NULL || !state->has_params)
 	{
 		bf_params	params = unsized_params(DEFAULT_RATE);
@@ -137,8 +137,8 @@ bloomfilter_union_agg_serialize(PG_FUNCTION_ARGS)
 	UnionState *state;
 	struct varlena *united;
 
-	enter_aggregate(fcinfo, &union_state);
-	state = require_state(fcinfo, 0, &union_state);
+	(void) require_aggregate(fcinfo);
+	state = require_state(fcinfo, 0, UNION_STATE);
 	if (!state->has_params)
 		PG_RETURN_BYTEA_P(join_serialized(NULL, 0));
 	united = finish_union(state);
@@ -154,7 +154,7 @@ bloomfilter_union_agg_deserialize(PG_FUNCTION_ARGS)
 	UnionState *state;
 	bf_filter	filter;
 
-	enter_aggregate(fcinfo, &union_state);
+	(void) require_aggregate(fcinfo);
 	state = begin_union(CurrentMemoryContext);
 	while (read_serialized(&next, &left, &filter))
 		add_to_union(state, &filter);
