@@ -1,17 +1,56 @@
 #!/bin/bash
 # golden.t in databases of other encodings than UTF-8: text must hash there as its
-# UTF-8 does, or where nobody knows what it is, as its bytes. Prints TAP; connects
-# as psql does, as somebody who may create databases.
+# UTF-8 does, or where nobody knows what it is, as its bytes. What has no form in
+# UTF-8 must be an error. Prints TAP; connects as psql does, as somebody who may
+# create databases.
 set -uo pipefail
 
 golden=$(dirname "$0")/golden.t
-for encoding in LATIN1 SQL_ASCII; do
-    database=bloomtype_${encoding,,}_$$
+
+# Runs a command in a database of the encoding $1.
+within() {
+    local encoding=$1 database=bloomtype_${1,,}_$$
+    shift
     createdb --template=template0 --encoding="$encoding" --locale=C "$database" &&
-        psql -Xq -d "$database" -c 'CREATE EXTENSION bloomtype' &&
-        PGDATABASE=$database "$golden" || echo "not ok 0 - $encoding"
+        PGDATABASE=$database PGCLIENTENCODING=$encoding psql -Xq -c 'CREATE EXTENSION bloomtype' &&
+        PGDATABASE=$database "$@" || echo "not ok 0 - $encoding"
     dropdb --if-exists "$database"
-done | awk '
+}
+
+# Reads lines "EXPECTED EXPRESSION", EXPECTED being the value or the SQLSTATE.
+expect() {
+    local encoding=$1 expected expression got tests=0
+    while read -r expected expression; do
+        got=$(PGCLIENTENCODING=$encoding psql -XAtq -v VERBOSITY=sqlstate -c "SELECT $expression" 2>&1)
+        if [[ ${got#ERROR:  } == "$expected" ]]; then
+            echo "ok 0 - $encoding: $expression"
+        else
+            printf 'not ok 0 - %s: %s\n#   got %s, expected %s\n' "$encoding" "$expression" "$got" "$expected"
+        fi
+        tests=$((tests + 1))
+    done
+    echo "1..$tests"
+}
+
+{
+    within LATIN1 "$golden"
+    within SQL_ASCII "$golden"
+    # 0x81 stands for nothing in WIN1252, and 0x80 for the sign of the euro, in UTF-8 E2 82 AC.
+    within WIN1252 expect WIN1252 <<'END'
+t substr(bloom_agg(chr(128))::bytea, 29) = substr(bloom_agg('\xe282ac'::bytea)::bytea, 29)
+22P05 bloom_agg(chr(129))
+22P05 bloom_agg('a'::text) @> chr(129)
+t bloom_agg(convert_to(chr(129), 'WIN1252')) @> '\x81'::bytea
+END
+    # PostgreSQL converts from MULE_INTERNAL to some encodings, but not to UTF-8.
+    [[ $(psql -XAtqc "SELECT pg_char_to_encoding('MULE_INTERNAL')") == -1 ]] ||
+        within MULE_INTERNAL expect MULE_INTERNAL <<'END'
+42883 bloom_agg('a'::text)
+42883 bloom_agg('a'::name)
+t bloom_agg(convert_to('a', 'MULE_INTERNAL')) @> '\x61'::bytea
+t bloom_agg(5) @> 5
+END
+} | awk '
     /^1\.\./ { plan += substr($0, 4); next }
     /^(not )?ok / { sub(/ok [0-9]+/, "ok " ++n) }
     { print }

@@ -650,6 +650,20 @@ def test_barriers():
     same(len(told), 2, "to whom may read them they do")
 
 
+def test_what_plans_show():
+    f = ref.create("blocked", RATE, items=100).add([ref.element("bigint", 7)])
+    stored = f"CREATE TABLE stored AS SELECT {value(f)} AS f; CREATE TABLE numbers AS SELECT 7 AS x;\n"
+    prepared = "PREPARE ask (bloomfilter) AS SELECT FROM numbers WHERE $1 @> x;\nSET LOCAL plan_cache_mode = {};\n"
+    for name, setup, query, shown in (
+        ("a literal", "", f"SELECT FROM numbers WHERE {value(f)} @> x", True),
+        ("a parameter, custom plan", prepared.format("force_custom_plan"), f"EXECUTE ask ({value(f)})", True),
+        ("a parameter, generic plan", prepared.format("force_generic_plan"), f"EXECUTE ask ({value(f)})", False),
+        ("a scalar subquery", "", "SELECT FROM numbers WHERE (SELECT f FROM stored) @> x", False),
+    ):
+        lines = psql(f"{stored}{setup}EXPLAIN ANALYZE {query};\n")
+        same(f.encode().hex() in "\n".join(lines), shown, f"{name} is {'' if shown else 'not '}printed in a plan")
+
+
 for test in (
     test_the_hash_can_be_inverted,
     test_collisions_under_every_seed,
@@ -665,6 +679,7 @@ for test in (
     test_the_key_against_forging,
     test_filters_that_lie,
     test_barriers,
+    test_what_plans_show,
 ):
     test()
 done()
