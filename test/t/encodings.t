@@ -45,8 +45,9 @@ END
     # PostgreSQL converts from MULE_INTERNAL to some encodings, but not to UTF-8.
     [[ $(psql -XAtqc "SELECT pg_char_to_encoding('MULE_INTERNAL')") == -1 ]] ||
         within MULE_INTERNAL expect MULE_INTERNAL <<'END'
-42883 bloom_agg('a'::text)
-42883 bloom_agg('a'::name)
+t substr(bloom_agg('a'::text)::bytea, 29) = substr(bloom_agg('a'::bytea)::bytea, 29)
+42883 bloom_agg(convert_from('\x81e4', 'MULE_INTERNAL'))
+42883 bloom_agg(convert_from('\x81e4', 'MULE_INTERNAL')::name)
 t bloom_agg(convert_to('a', 'MULE_INTERNAL')) @> '\x61'::bytea
 t bloom_agg(5) @> 5
 END
