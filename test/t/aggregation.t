@@ -56,7 +56,6 @@ SET max_parallel_workers_per_gather = 0;
 PARALLEL = """
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
-SET cpu_tuple_cost = 1;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 4;
 """
@@ -519,7 +518,7 @@ def test_idle_workers():
         present = ask(f"SELECT x FROM {table} WHERE x IS NOT NULL")
         (pages,) = ask_one(f"SELECT pg_relation_size('{table}') / current_setting('block_size')::int")
         ok(int(pages) == 1, f"{name}: one page")
-        queries = [f"SELECT {sha256_sql(call)} FROM {table}" for call in forms]
+        queries = [f"SELECT coalesce({sha256_sql(call)}, 'null') FROM {table}" for call in forms]
         for participation in ("on", "off"):
             settings = PARALLEL + f"SET parallel_leader_participation = {participation};\n"
             explained = psql(*(EXPLAIN_ANALYZE + q for q in queries), settings=settings)
@@ -529,7 +528,7 @@ def test_idle_workers():
                 hashes = [ref.hash_of(ref.int8(int(x)), base.seed) for x in present]
                 wanted = sha256(ref.empty() if name == "no rows" else onto(base, 20, hashes))
                 if name == "no rows" and "::bloomfilter" in call:
-                    wanted = ""  # NULL
+                    wanted = "null"
                 title = f"{name}, 4 workers, leader {participation}, {call[:40]}"
                 same(digest, wanted, title)
                 check_plan(plan, ["Finalize Aggregate", "Partial Aggregate", "Workers Planned: 4"], title)
@@ -1505,6 +1504,8 @@ def main():
     global SETTINGS
     SETTINGS = SETTINGS.replace("@extschema@", extension_schema())
     psql(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE", f"CREATE SCHEMA {SCHEMA}")
+    # The plans that are compared are not all the best ones: many small groups are not worth parts.
+    psql(*(f"ALTER FUNCTION bloom_agg_{name} COST 1" for name in ("combine", "serialize", "deserialize")))
     try:
         sets = part(test_sets, rng)
         if sets:
