@@ -377,7 +377,7 @@ WITH member AS (SELECT classid, objid FROM pg_depend WHERE deptype = 'e'
         UNION ALL SELECT 'cast', casttarget::regtype::text, castfunc FROM pg_cast
         UNION ALL SELECT 'function', 'load', typreceive FROM pg_type)
 SELECT p.proname, kind, name FROM member JOIN pg_proc p ON p.oid = objid AND classid = 'pg_proc'::regclass
-JOIN pg_language l ON l.oid = prolang AND (lanname = 'c' OR prokind = 'a') JOIN part USING (oid);
+JOIN pg_language l ON l.oid = prolang AND (lanname = 'c' OR prokind = 'a') JOIN part ON part.oid = p.oid;
 """
 
 
