@@ -33,9 +33,8 @@ typedef struct Accumulator
 } Accumulator;
 
 /*
- * What outgrows the fast caches is waited for at each access.  From this size
- * on hashes are held back while the memory that they need is fetched, and
- * added PENDING_HASHES elements later.
+ * Beyond the caches every access stalls, so prefetch and defer: from this size
+ * on a hash is added PENDING_HASHES elements later.
  */
 #define PREFETCH_BYTES	(128 * 1024)
 #define PENDING_HASHES	32

@@ -1,6 +1,6 @@
 /*
  * aggregate.c
- *		What the support functions of all aggregates check first.
+ *		What all aggregates share.
  */
 #include "pg_compat.h"
 
@@ -74,7 +74,7 @@ read_serialized(const uint8 **bytes, uint64 *left, bf_filter *filter)
 	if (*left < sizeof(size) || size > *left - sizeof(size))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("serialized aggregate state ends before its time")));
+				 errmsg("serialized aggregate state is truncated")));
 	open_serialized(*bytes + sizeof(size), size, BF_VALUE, filter);
 	*bytes += sizeof(size) + size;
 	*left -= sizeof(size) + size;

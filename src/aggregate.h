@@ -1,6 +1,6 @@
 /*
  * aggregate.h
- *		What the support functions of all aggregates check first.
+ *		What all aggregates share: their context, their states, and these as bytes.
  */
 #ifndef BF_AGGREGATE_H
 #define BF_AGGREGATE_H

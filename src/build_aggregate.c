@@ -221,9 +221,9 @@ bloomfilter_agg_onto(PG_FUNCTION_ARGS)
 
 /*
  * Partial states of one aggregate have equal parameters, but for the class.
- * What the result does not depend on goes unnoticed, such as two numbers of
- * expected elements for which a filter has one size; and so does what it does,
- * if each process met another one of two filters to add to.
+ * Differences that do not change the result are not detected, such as two
+ * numbers of expected elements that give one size.  Two processes that met
+ * different filters to add to, with equal parameters, are not detected either.
  */
 static void
 require_same_build(const BuildState *left, const BuildState *right)

@@ -49,7 +49,7 @@ status_detail(bf_status status)
 		case BF_ERR_BITS_MULTIPLE:
 			return errdetail("It has %llu bits, which is not a multiple of %llu.", got, limit);
 		case BF_ERR_UNSIZED:
-			return errdetail("Its number of bits does not go with its kind.");
+			return errdetail("The bit count is invalid for this layout and representation.");
 		case BF_ERR_LENGTH:
 			return errdetail("There are %llu bytes after the header, but its bits take %llu.", got, limit);
 		case BF_ERR_HASHES_LENGTH:
@@ -180,7 +180,7 @@ static int
 class_mismatch_hint(uint32 filter_class, uint32 element_class)
 {
 	if (filter_class == BF_CLASS_TEXT && element_class == BF_CLASS_BPCHAR)
-		return errhint("Cast the value to text, which removes its trailing blanks.");
+		return errhint("Build the filter from values cast to bpchar, or cast the value to text if no element ends in blanks.");
 	if (cast_loses_equality(filter_class, element_class))
 		return errhint("Build the filter from values cast to %s.", class_name(element_class));
 	return errhint("Cast the value to %s.", class_name(filter_class));

@@ -226,6 +226,15 @@ consider_copy(CachedFilter *entry, Datum value)
 		make_copy(entry, list, size, value);
 }
 
+static void
+open_uncached(LastFilter *last, Datum value)
+{
+	struct varlena *bytes = open_for_probes(value, &last->opened);
+
+	if ((Pointer) bytes != DatumGetPointer(value))
+		last->detoasted = bytes;
+}
+
 /* A stored value: the copy, or what the cache knows of it, or what opening it gives. */
 static OpenedFilter *
 open_stored(LastFilter *last, Datum value)
@@ -247,7 +256,7 @@ open_stored(LastFilter *last, Datum value)
 	}
 	else if (!entry->has_header)
 	{
-		open_for_probes(value, &last->opened);
+		open_uncached(last, value);
 		entry->opened.spent = last->opened.spent;
 		if (last->opened.filter.payload != NULL)
 			return &last->opened;
@@ -260,7 +269,7 @@ open_stored(LastFilter *last, Datum value)
 static OpenedFilter *
 open_in_memory(LastFilter *last, Datum value)
 {
-	open_for_probes(value, &last->opened);
+	open_uncached(last, value);
 	if (VARATT_IS_4B_U(DatumGetPointer(value)))
 	{
 		memcpy(last->identity, DatumGetPointer(value), IDENTITY_SIZE);
@@ -277,6 +286,7 @@ OpenedFilter *
 open_other_filter(LastFilter *last, Datum value)
 {
 	last->last_is = LAST_UNKNOWN;
+	last->detoasted = NULL;
 	last->filter = VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value))
 		? open_stored(last, value) : open_in_memory(last, value);
 	return last->filter;

@@ -36,16 +36,19 @@ typedef struct LastFilter
 		LAST_IN_MEMORY			/* by length and header */
 	}			last_is;
 	char		identity[IDENTITY_SIZE];	/* the first bytes of its value */
-	OpenedFilter *filter;		/* either of the next two, or the cache's */
+	OpenedFilter *filter;		/* &opened, or the cache's */
 	uint64		opened_at;		/* a time of the cache */
 	OpenedFilter opened;		/* one of which the cache keeps nothing */
+	struct varlena *detoasted;	/* its value, if that is a copy; or NULL */
 } LastFilter;
 
 /*
  * Opens a filter for one probe with probe_opened().  Valid until any call site
- * opens another one.  An error if the value is no filter.
+ * opens another one.  An error if the value is no filter.  Closing it frees what
+ * nobody keeps: the array of "filter @> ANY (array)" is one row.
  */
 static inline OpenedFilter *open_cached_filter(LastFilter *last, Datum value);
+static inline void close_cached_filter(LastFilter *last);
 
 /* What follows is private, and here so that a row need not pay for calls. */
 
@@ -80,6 +83,16 @@ open_cached_filter(LastFilter *last, Datum value)
 	if (last->last_is == LAST_IN_MEMORY)
 		move_opened(&last->opened, (const uint8 *) DatumGetPointer(value) + IDENTITY_SIZE);
 	return last->filter;
+}
+
+static inline void
+close_cached_filter(LastFilter *last)
+{
+	if (unlikely(last->detoasted != NULL))
+	{
+		pfree(last->detoasted);
+		last->detoasted = NULL;
+	}
 }
 
 #endif							/* BF_FILTER_CACHE_H */

@@ -82,6 +82,7 @@ probe(FunctionCallInfo fcinfo, int filter_argument, int argument)
 	const bf_params *params;
 	Datum		element = PG_GETARG_DATUM(argument);
 	HashElement hash;
+	bool		found;
 
 	if (unlikely(site == NULL))
 		site = make_probe_site(fcinfo, argument);
@@ -94,9 +95,11 @@ probe(FunctionCallInfo fcinfo, int filter_argument, int argument)
 			report_class_mismatch(params->element_class, site->element.element_class);
 		return false;
 	}
-	return probe_opened(value, opened,
-						site->literal ? hash_literal(site, hash, element, params->seed)
-						: hash(element, params->seed));
+	found = probe_opened(value, opened,
+						 site->literal ? hash_literal(site, hash, element, params->seed)
+						 : hash(element, params->seed));
+	close_cached_filter(&site->last);
+	return found;
 }
 
 Datum

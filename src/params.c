@@ -59,7 +59,7 @@ filter_capacity(const bf_params *params)
 		: bf_capacity(&solutions, params->layout, params->k, params->rate, params->m);
 }
 
-static pg_noinline pg_noreturn void
+pg_noreturn static pg_noinline void
 report_no_size(const bf_params *params, double items)
 {
 	bf_params	largest = *params;

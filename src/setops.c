@@ -221,26 +221,26 @@ bloomfilter_intersection(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(intersect_filters(&left, &right));
 }
 
-Datum
-bloomfilter_superset(PG_FUNCTION_ARGS)
+static bool
+is_superset(Datum super_value, Datum sub_value)
 {
 	bf_filter	super;
 	bf_filter	sub;
 
-	open_filter(PG_GETARG_DATUM(0), &super);
-	open_filter(PG_GETARG_DATUM(1), &sub);
+	open_filter(super_value, &super);
+	open_filter(sub_value, &sub);
 	require_match(&super.params, &sub.params);
-	PG_RETURN_BOOL(may_contain_all(&super, &sub));
+	return may_contain_all(&super, &sub);
+}
+
+Datum
+bloomfilter_superset(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(is_superset(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1)));
 }
 
 Datum
 bloomfilter_subset(PG_FUNCTION_ARGS)
 {
-	bf_filter	super;
-	bf_filter	sub;
-
-	open_filter(PG_GETARG_DATUM(0), &sub);
-	open_filter(PG_GETARG_DATUM(1), &super);
-	require_match(&super.params, &sub.params);
-	PG_RETURN_BOOL(may_contain_all(&super, &sub));
+	PG_RETURN_BOOL(is_superset(PG_GETARG_DATUM(1), PG_GETARG_DATUM(0)));
 }

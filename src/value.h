@@ -28,7 +28,7 @@ extern struct varlena *open_filter(Datum value, bf_filter *filter);
 /* The detoasted value alone, once it has passed the same checks. */
 extern struct varlena *open_value(Datum value);
 
-/* Releases what these two have returned, where the memory context lives on. */
+/* Frees the detoasted copy, if any.  Needed only in long-lived contexts. */
 extern void close_value(Datum value, struct varlena *opened);
 
 /*

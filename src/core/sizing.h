@@ -29,7 +29,7 @@ extern uint32_t bf_k_for_rate(bf_layout layout, double rate);
 
 /*
  * The expected false-positive rate of a classic filter that holds n elements.
- * Up to a millisecond.
+ * At most 2 ms.
  */
 extern double bf_classic_rate(uint32_t k, uint64_t m, uint64_t n);
 
@@ -52,8 +52,9 @@ typedef struct bf_solution
 #define BF_SOLUTIONS 32
 
 /*
- * The last solutions, as each takes up to a millisecond.  The caller keeps
- * them from call to call; all zeros are none.
+ * The last solutions.  Each takes up to a millisecond, or up to 40 ms for a rate
+ * near 1, which only bytes from outside have.  The caller keeps them from call to
+ * call; all zeros are none.
  */
 typedef struct bf_solutions
 {

@@ -1445,7 +1445,7 @@ def check_refused(statement, why, name, settings=""):
         ok(False, f"{name}: refused")
 
 
-FIRST, DOUBLINGS = 4000, 4  # of 64 blocks and more, from which on twice the elements have twice the blocks
+FIRST, DOUBLINGS = 4000, 4  # of 65 blocks and more, from which on twice the elements have twice the blocks
 
 
 def generations(p):

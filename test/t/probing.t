@@ -1373,6 +1373,24 @@ def test_shared_memory(large):
     ok(after[1] == 0 and after[0] - before[0] < 2**20, "the copy ends with the transaction", before, after)
 
 
+def test_compressed_in_row():
+    """An array is looked up within one row, so nothing that a probe allocates may wait for the row's end."""
+    lines = steps(
+        "a filter of 128 kB compressed in its row, 5,000 elements",
+        ("CREATE TEMP TABLE packed (f bloomfilter)", []), ("ALTER TABLE packed ALTER f SET STORAGE main", []),
+        ("INSERT INTO packed SELECT (decode('01000006140000000ad7233c0000000000000000', 'hex') || "
+         "decode('0000100000000000' || repeat('00', 131072), 'hex'))::bloomfilter", []),
+        ("SELECT pg_column_size(f) < 2000 FROM packed", ["t"]),
+        ("SELECT * FROM memory()", None),
+        ("SELECT f @> ANY (ARRAY(SELECT generate_series(1, 5000))) FROM packed", ["f"]),
+        ("SELECT * FROM memory()", None),
+    )  # fmt: skip
+    if len(lines) == 7:
+        before, after = ([int(n) for n in lines[i][0].split("|")] for i in (4, 6))
+        grown = (after[3] - before[3]) / 2**20
+        ok(grown < 20 or sanitized(), "memory does not grow with the elements", f"{grown:.0f} MB")
+
+
 def test_end_of_transaction():
     none, kept, gone = "SELECT two_sites(true)", ("SELECT copies FROM memory()", ["2"]), ("SELECT copies FROM memory()", ["0"])
     probe = (none, ["0"])
@@ -1466,6 +1484,7 @@ def main():
         test_work_mem()
         large = set_up_shared()
         test_shared_memory(large)
+        test_compressed_in_row()
         test_end_of_transaction()
         test_eviction()
         test_many_filters()
