@@ -125,6 +125,13 @@ begin_sized_build(FunctionCallInfo fcinfo, double expected_items, double rate)
 	return state;
 }
 
+/* The number of expected elements as it was asked for. */
+static const char *
+items_given(double expected_items)
+{
+	return expected_items == 0 ? "NULL" : float8out_internal(expected_items);
+}
+
 static pg_noinline void
 report_changed_parameters(const BuildState *state, double expected_items, double rate)
 {
@@ -132,8 +139,8 @@ report_changed_parameters(const BuildState *state, double expected_items, double
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("expected number of elements and false-positive rate must not change within an aggregate"),
 			 errdetail("They were %s and %g, and are now %s and %g.",
-					   float8out_internal(state->expected_items), state->rate,
-					   float8out_internal(expected_items), rate)));
+					   items_given(state->expected_items), state->rate,
+					   items_given(expected_items), rate)));
 }
 
 /* Arguments 2 and, if there is one, 3; expected_items is 0 for NULL. */

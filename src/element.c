@@ -339,18 +339,34 @@ look_up_type(Oid type, ElementType *element)
 	return false;
 }
 
+static bool
+is_string(const ElementType *element)
+{
+	return element->element_class == BF_CLASS_TEXT || element->element_class == BF_CLASS_BPCHAR;
+}
+
 /* Does the collation decide which values of the type are equal? */
 static bool
 is_collatable_text(Oid type, const ElementType *element)
 {
-	return (element->element_class == BF_CLASS_TEXT || element->element_class == BF_CLASS_BPCHAR) &&
-		type_is_collatable(getBaseType(type));
+	return is_string(element) && type_is_collatable(getBaseType(type));
+}
+
+/* Has every string of the database a form in UTF-8? */
+static bool
+converts_all_characters(void)
+{
+	int			encoding = GetDatabaseEncoding();
+
+	return encoding == PG_UTF8 || encoding == PG_SQL_ASCII || encoding == PG_LATIN1;
 }
 
 bool
 find_element_type(Oid type, Oid collation, ElementType *element)
 {
 	if (!OidIsValid(type) || !look_up_type(type, element))
+		return false;
+	if (is_string(element) && !converts_all_characters())
 		return false;
 	return !is_collatable_text(type, element) ||
 		(OidIsValid(collation) && get_collation_isdeterministic(collation));
@@ -373,17 +389,19 @@ unhashable_hint(Oid type)
 		case PG_LSNOID:
 			return errhint("Cast the value to text.");
 		default:
-			return errhint("Use an expression of a supported type that is equal for equal values, such as lower() for citext. A cast to text is not for every type.");
+			return errhint("Use an expression of a supported type that is equal for equal values, such as lower(x COLLATE \"default\") for citext. A cast to text is not for every type.");
 	}
 }
 
 static void
-report_unhashable(Oid type)
+report_unhashable(Oid type, bool is_filter)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("cannot put values of type %s into a bloom filter", format_type_be(type)),
-			 unhashable_hint(type)));
+			 is_filter
+			 ? errhint("Compare filters by @>= and <=@, and unite them by |.")
+			 : unhashable_hint(type)));
 }
 
 static void
@@ -400,7 +418,7 @@ check_collation(Oid collation)
 				 errmsg("nondeterministic collations are not supported for bloom filter elements"),
 				 errdetail("Strings that collation \"%s\" takes as equal have different hashes.",
 						   get_collation_name(collation)),
-				 errhint("Use a deterministic collation, for example COLLATE \"C\".")));
+				 errhint("Use an expression that is equal for equal strings, such as lower(), under a deterministic collation.")));
 }
 
 void
@@ -413,7 +431,7 @@ resolve_element_type(FunctionCallInfo fcinfo, int argument, ElementType *element
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("could not determine the type of the bloom filter element")));
 	if (!look_up_type(type, element))
-		report_unhashable(type);
+		report_unhashable(type, type == get_fn_expr_argtype(fcinfo->flinfo, 1 - argument));
 	if (is_collatable_text(type, element))
 		check_collation(PG_GET_COLLATION());
 }

@@ -41,8 +41,9 @@ lookup_hash(const ElementType *element, uint32 filter_class)
 }
 
 /*
- * Finds out how a type is hashed; false if it cannot be, which includes text
- * under a nondeterministic collation.  For callers that must not fail.
+ * Finds out how a type is hashed; false if it cannot be, or if that could raise
+ * an error for some value: text under a nondeterministic collation, or in an
+ * encoding that has characters without a form in UTF-8.
  */
 extern bool find_element_type(Oid type, Oid collation, ElementType *element);
 

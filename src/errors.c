@@ -123,7 +123,7 @@ mismatch_detail(bf_mismatch mismatch, const bf_params *left, const bf_params *ri
 }
 
 static int
-mismatch_hint(bf_mismatch mismatch)
+mismatch_hint(bf_mismatch mismatch, const bf_params *left, const bf_params *right)
 {
 	switch (mismatch)
 	{
@@ -137,7 +137,9 @@ mismatch_hint(bf_mismatch mismatch)
 		case BF_MISMATCH_K:
 			return errhint("Build both filters for the same false-positive rate.");
 		case BF_MISMATCH_SIZE:
-			return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n), or bring one to the size of the other by bloom_fold(filter, like).");
+			if (bf_folds_to(left, right->m) || bf_folds_to(right, left->m))
+				return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n), or bring one to the size of the other by bloom_fold(filter, like).");
+			return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n).");
 	}
 	return 0;
 }
@@ -154,7 +156,7 @@ report_mismatch(bf_mismatch mismatch, const bf_params *left, const bf_params *ri
 			 ? errmsg("cannot combine bloom filters of different sizes")
 			 : errmsg("cannot combine bloom filters with different parameters"),
 			 mismatch_detail(mismatch, left, right),
-			 mismatch_hint(mismatch)));
+			 mismatch_hint(mismatch, left, right)));
 }
 
 /*
@@ -170,7 +172,7 @@ cast_loses_equality(uint32 filter_class, uint32 element_class)
 		case BF_CLASS_FLOAT8:
 			return filter_class == BF_CLASS_INT8 || filter_class == BF_CLASS_NUMERIC;
 		case BF_CLASS_TIMESTAMPTZ:
-			return filter_class == BF_CLASS_TIMESTAMP;
+			return filter_class == BF_CLASS_TIMESTAMP || filter_class == BF_CLASS_DATE;
 		default:
 			return false;
 	}

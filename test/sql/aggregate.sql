@@ -42,6 +42,7 @@ FROM events GROUP BY ROLLUP (day) ORDER BY day NULLS FIRST LIMIT 3;
 -- parameters must hold still
 SELECT bloom_agg(id, id) FROM events;
 SELECT bloom_agg(id, 100, id / 10000.0) FROM events;
+SELECT bloom_agg(id, nullif(id, 1)) FROM events;
 SELECT day, capacity >= 10 * (day + 1) AS enough
 FROM (SELECT day, bloom_agg(id, 10 * (day + 1)) AS f FROM events GROUP BY day) AS v, bloom_info(f)
 ORDER BY day LIMIT 3;
