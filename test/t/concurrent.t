@@ -306,6 +306,37 @@ def test_guarded_rebuild():
         builder.run(rebuild + "COMMIT;")
         same(lost(1, [5, -1]), [], "under a lock of the table it is not")
 
+        for guard, state, missing in (" AND NOT f @> -1", "00000", ["-1"]), ("", "40001", []):
+            psql(RESET + "INSERT INTO new_keys VALUES (1, 5);")
+            writer.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM new_keys;")
+            builder.run("BEGIN; LOCK TABLE new_keys IN SHARE MODE; " + rebuild + "COMMIT;")
+            same(writer.state(guarded.format(guard=guard)), state, f"under REPEATABLE READ the UPDATE{guard} ends with {state}")
+            writer.run("COMMIT;")
+            committed = psql("SELECT key FROM new_keys JOIN filters USING (id) WHERE NOT f @> key;")
+            same(committed, missing, "as its guard asks the old filter" if guard else "and nothing that is committed is lost")
+
+
+def test_waiting_key():
+    """A key that waits in the side table already is no key that this transaction may rely on, unless it locks it."""
+    merge = """WITH moved AS (DELETE FROM waiting RETURNING key)
+        UPDATE filters SET f = (SELECT bloom_agg(key, filters.f) FROM moved) WHERE id = 1 AND EXISTS (SELECT FROM moved);"""
+    rebuild = "UPDATE filters SET f = (SELECT bloom_agg(key, 1000) FROM new_keys WHERE id = 1) WHERE id = 1;"
+    psql("CREATE TABLE waiting (key int PRIMARY KEY);")
+    with Session() as writer, Session() as builder:
+        for conflict, missing in ("NOTHING", [7]), ("UPDATE SET key = excluded.key", []):
+            psql(RESET + "INSERT INTO new_keys VALUES (1, 5); TRUNCATE waiting; INSERT INTO waiting VALUES (7);")
+            writer.run("BEGIN; INSERT INTO new_keys VALUES (1, 7);"
+                       f"INSERT INTO waiting VALUES (7) ON CONFLICT (key) DO {conflict};")  # fmt: skip
+            builder.start(merge)
+            if not missing:
+                wait_until_blocked(builder, writer)
+                writer.run("COMMIT;")
+            same(builder.finish()[0], "00000", f"DO {conflict}: merged")
+            builder.run(rebuild + merge)
+            if missing:
+                writer.run("COMMIT;")
+            same(lost(1, [5, 7]), missing, f"DO {conflict}: built anew and merged")
+
 
 # ---------------------------------------------------------------------------------------------------
 # Many sessions at random
@@ -454,7 +485,7 @@ def main():
     try:
         psql(SETUP)
         for function in (
-            test_read_committed, test_higher_isolation, test_absent_row, test_rebuild, test_guarded_rebuild, test_stress,
+            test_read_committed, test_higher_isolation, test_absent_row, test_rebuild, test_guarded_rebuild, test_waiting_key, test_stress,
             test_side_table, test_shards,
         ):  # fmt: skip
             part(function)
