@@ -112,7 +112,16 @@ BODY void
 bf_count_blocks_body(const uint8_t *bits, size_t nblocks, bf_histogram *histogram)
 {
 	for (size_t i = 0; i < nblocks; i++)
-		histogram->blocks[bf_popcount_body(bits + i * BF_BLOCK_BYTES, BF_BLOCK_BYTES)]++;
+	{
+		uint32_t	set = (uint32_t) bf_popcount_body(bits + i * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
+		uint32_t	unset = BF_BLOCK_BITS - set;
+
+		histogram->blocks[set]++;
+		if (set > histogram->most_set)
+			histogram->most_set = set;
+		if (unset > histogram->most_unset)
+			histogram->most_unset = unset;
+	}
 }
 
 BODY void

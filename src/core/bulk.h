@@ -16,10 +16,15 @@
 
 #include "format.h"
 
-/* How many blocks have how many of their bits set. */
+/*
+ * How many blocks have how many of their bits set; all zeros for no blocks.  A
+ * small filter has few different fills, so their bounds are kept, too.
+ */
 typedef struct bf_histogram
 {
 	uint32_t	blocks[BF_BLOCK_BITS + 1];	/* a filter has at most 2^22 blocks */
+	uint32_t	most_set;		/* bits of any block */
+	uint32_t	most_unset;
 } bf_histogram;
 
 extern void bf_or(uint8_t *dst, const uint8_t *src, size_t size);

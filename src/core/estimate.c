@@ -24,7 +24,7 @@ bf_histogram_bits(const bf_histogram *histogram)
 {
 	uint64_t	bits = 0;
 
-	for (unsigned set = 1; set <= BF_BLOCK_BITS; set++)
+	for (uint32_t set = BF_BLOCK_BITS - histogram->most_unset; set <= histogram->most_set; set++)
 		bits += (uint64_t) set * histogram->blocks[set];
 	return bits;
 }
@@ -34,9 +34,8 @@ bf_current_rate_blocked(const bf_shape *shape, const bf_histogram *histogram)
 {
 	double		sum = 0;
 
-	for (int set = 1; set <= BF_BLOCK_BITS; set++)
+	for (uint32_t set = BF_BLOCK_BITS - histogram->most_unset; set <= histogram->most_set; set++)
 	{
-		/* a small filter has few different fills, and pow() is slow */
 		if (histogram->blocks[set] != 0)
 			sum += (double) histogram->blocks[set] *
 				pow((double) set / BF_BLOCK_BITS, shape->k);

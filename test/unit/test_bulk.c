@@ -152,10 +152,17 @@ test_histogram(void)
 		/* Random bytes alone would give no block of few bits. */
 		for (size_t i = 0; i < nblocks * 64; i++)
 			of.a[i] = i / 64 % 3 == 0 ? of.a[i] & of.b[i] : i / 64 % 7 == 1 ? 255 : i / 64 % 7 == 2 ? 0 : of.a[i];
-		got->blocks[0] = wanted->blocks[0] = 5;
-		got->blocks[512] = wanted->blocks[512] = nblocks;
+		got->blocks[300] = wanted->blocks[300] = 5;
+		got->most_set = wanted->most_set = 300;
+		got->most_unset = wanted->most_unset = 212;
 		for (size_t i = 0; i < nblocks; i++)
-			wanted->blocks[ref_count(of.a + i * 64, 64)]++;
+		{
+			uint32_t	set = (uint32_t) ref_count(of.a + i * 64, 64);
+
+			wanted->blocks[set]++;
+			wanted->most_set = set > wanted->most_set ? set : wanted->most_set;
+			wanted->most_unset = 512 - set > wanted->most_unset ? 512 - set : wanted->most_unset;
+		}
 		bf_count_blocks(of.a, nblocks, got);
 		each(memcmp(got, wanted, sizeof(*got)) == 0, "%zu blocks", nblocks);
 		free(got);
