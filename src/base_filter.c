@@ -7,6 +7,7 @@
 #include "core/hash.h"
 #include "nodes/primnodes.h"
 #include "utils/fmgrprotos.h"
+#include "value.h"
 
 bool
 is_constant_argument(FunctionCallInfo fcinfo, int argument)
@@ -29,8 +30,7 @@ hash_value(Datum value)
 	struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
 	uint64		hash = bf_hash_bytes(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), 0);
 
-	if ((Pointer) bytes != DatumGetPointer(value))
-		pfree(bytes);
+	close_value(value, bytes);
 	return hash;
 }
 

@@ -40,7 +40,7 @@ static bool
 keeps_rate(const bf_filter *filter, uint64 m, double rate)
 {
 	bf_params	params = filter->params;
-	bf_histogram *histogram;
+	bf_histogram histogram = {0};
 	bf_shape	shape;
 	bool		keeps = true;
 	FilterWalk	walk;
@@ -49,16 +49,14 @@ keeps_rate(const bf_filter *filter, uint64 m, double rate)
 		return true;
 	params.m = m;
 	shape = bf_shape_of(&params);
-	histogram = palloc0(sizeof(*histogram));
 	start_walk(&walk, m, filter, NULL);
 	while (keeps && next_piece(&walk))
 	{
-		bf_count_blocks(walk.left, walk.size / BF_BLOCK_BYTES, histogram);
+		bf_count_blocks(walk.left, walk.size / BF_BLOCK_BYTES, &histogram);
 		/* the blocks counted so far alone may be too much already */
-		keeps = bf_current_rate_blocked(&shape, histogram) <= rate;
+		keeps = bf_current_rate_blocked(&shape, &histogram) <= rate;
 	}
 	end_walk(&walk);
-	pfree(histogram);
 	return keeps;
 }
 
@@ -86,15 +84,15 @@ bloomfilter_fold(PG_FUNCTION_ARGS)
 	float		rounded = check_rate(rate);
 	bf_filter	filter;
 	bf_params	params;
-	FilterMeasures measures;
+	double		current;
 
 	open_filter(PG_GETARG_DATUM(0), &filter);
-	measures = measure_filter(&filter);
-	if (measures.rate > rate)
+	current = measure_rate(&filter);
+	if (current > rate)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cannot fold a bloom filter to a false-positive rate of %.9g", rate),
-				 errdetail("Its rate is %.9g already.", measures.rate),
+				 errdetail("Its rate is %.9g already.", current),
 				 errhint("Folding makes a filter smaller and its rate higher.")));
 	params = filter.params;
 	params.rate = rounded;
