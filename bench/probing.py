@@ -31,8 +31,6 @@ TABLES = {
     "bench_365": "SELECT s, (SELECT bloom_agg(s * 1000000 + i, 660000) FROM generate_series(1, 110000) AS i) AS f "
                  "FROM generate_series(1, 365::bigint) AS s",
     "bench_5000": "SELECT i * 7919 AS k FROM generate_series(1, 5000::bigint) AS i",
-    "bench_kept": "SELECT i AS id, bloom_agg(j, 1000000) AS f FROM generate_series(1, 8) AS i, "
-                  "generate_series(1, 160000) AS j GROUP BY i",
     "bench_keys": "SELECT 2 * i AS k FROM generate_series(1, %d::bigint) AS i" % KEYS,
     "bench_fact": "SELECT 1 + floor(random() * {0})::bigint AS a, 1 + floor(random() * {0})::bigint AS b, "
                   "1 + floor(random() * {0})::bigint AS c, 1 + floor(random() * {1})::bigint AS o "
@@ -57,7 +55,6 @@ def make_tables(session):
         session.ask("CREATE UNLOGGED TABLE bench_part_%d PARTITION OF bench_parts FOR VALUES IN (%d)" % (part, part))
     session.ask("INSERT INTO bench_parts SELECT x % 365, x FROM bench_rows")
     session.ask("VACUUM ANALYZE bench_parts")
-    session.ask("ALTER TABLE bench_kept ADD PRIMARY KEY (id)")
     for table in "bench_a", "bench_b", "bench_c", "bench_orders":
         session.ask("ALTER TABLE %s ADD PRIMARY KEY (id)" % table)
     for table in TABLES:
@@ -154,23 +151,6 @@ def many_by_many(session):
     session.ask("RESET work_mem")
 
 
-def adding(session):
-    """What adding costs that changes nothing, and what it writes, beside what looks first."""
-    def update(condition):
-        return ("DO $$ BEGIN FOR i IN 1 .. 2000 LOOP UPDATE bench_kept SET f = bloom_add(f, 5) WHERE id = 1 + i % 8{}; "
-                "COMMIT; END LOOP; END $$").format(condition)
-
-    plain, guarded = update(""), update(" AND NOT f @> 5")
-    session.ask("ALTER TABLE bench_kept SET LOGGED")
-    compare("adding a key that is there : only where it is not", guarded, plain, 1.5, session=session)
-    for name, sql in ("adding", plain), ("only where it is not", guarded):
-        session.ask("CHECKPOINT"), session.ask(sql)  # whose first writes of a page are of all of it
-        start = session.ask("SELECT pg_current_wal_insert_lsn()")[0]
-        session.ask(sql)
-        written = session.ask("SELECT pg_current_wal_insert_lsn() - '%s'::pg_lsn" % start)[0]
-        print("WAL of 2,000 updates, %s: %.0f bytes each" % (name, int(written) / 2000), flush=True)
-
-
 def bloom_joins(session):
     plain = ("SELECT count(*) FROM bench_fact JOIN bench_a ON a = bench_a.id JOIN bench_b ON b = bench_b.id "
              "JOIN bench_c ON c = bench_c.id WHERE bench_a.kind = 3 AND bench_b.kind = 5 AND bench_c.kind = 7")
@@ -232,7 +212,6 @@ def main():
             "SELECT count(*) FROM bench_classic WHERE f @> 42::bigint", 3, session=session, repeats=9)
     partitions(session)
     many_by_many(session)
-    adding(session)
     bloom_joins(session)
     other_memberships()
     session.ask("DROP FUNCTION bench_hash_only, bench_detoast, bench_array; DROP TABLE bench_parts, " + ", ".join(TABLES))
