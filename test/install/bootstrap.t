@@ -1,6 +1,6 @@
 #!/bin/bash
 # What script/bootstrap leaves alone. Changes the system that it runs on, so it is
-# for a chroot only: script/suite bookworm -- test/install/bootstrap.t
+# for a chroot only: script/dev/chroot bookworm -- test/install/bootstrap.t
 set -uo pipefail
 export DEBIAN_FRONTEND=noninteractive
 count=0
@@ -24,7 +24,7 @@ version_of() {
     dpkg-query -W -f '${Version}' "$1"
 }
 
-[[ -d /bloomtype ]] || { echo "Bail out! this is not script/suite's chroot"; exit 1; }
+[[ -d /bloomtype ]] || { echo "Bail out! this is not script/dev/chroot's chroot"; exit 1; }
 # Services may start here, as they may where somebody runs it.
 rm -f /usr/sbin/policy-rc.d
 

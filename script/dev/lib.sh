@@ -18,7 +18,7 @@ unset name
 # The server's user is to read what root makes.
 umask 022
 
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 say() {
     printf '== %s\n' "$*"
