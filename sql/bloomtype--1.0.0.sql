@@ -351,7 +351,7 @@ CREATE FUNCTION bloom_agg_add(internal, anycompatible, float8, float8) RETURNS i
 COMMENT ON FUNCTION bloom_agg_add(internal, anycompatible, float8, float8) IS 'aggregate transition function';
 
 CREATE FUNCTION bloom_agg_add(internal, anycompatible, bloomfilter) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloomfilter_agg_onto' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+	AS 'MODULE_PATHNAME', 'bloomfilter_agg_extend' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bloom_agg_add(internal, anycompatible, bloomfilter) IS 'aggregate transition function';
 
 CREATE FUNCTION bloom_agg_combine(internal, internal) RETURNS internal

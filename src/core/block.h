@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "bytes.h"
-#include "format.h"
+#include "layout.h"
 
 /* 2^64 divided by the golden ratio, made odd. */
 #define BF_GENERATOR UINT64_C(0x9E3779B97F4A7C15)
@@ -42,8 +42,8 @@ bf_scale(uint64_t y, uint32_t bound)
 static inline uint64_t
 bf_block_offset(const bf_shape *shape, uint64_t hash)
 {
-	return shape->block_bits == BF_BLOCK_BITS ? bf_block_of(shape, hash) * BF_BLOCK_BYTES
-		: bf_block_of(shape, hash) * (shape->block_bits / 8);
+	/* a filter that is one large block has no other than block 0 */
+	return bf_block_of(shape, hash) * BF_BLOCK_BYTES;
 }
 
 /*
@@ -123,7 +123,7 @@ bf_test_all(const uint8_t *block, uint32_t block_bits, uint32_t k, uint64_t hash
 static inline void
 bf_block_add(uint8_t *block, const bf_shape *shape, uint64_t hash)
 {
-	if (shape->block_bits == BF_BLOCK_BITS)
+	if (bf_has_small_blocks(shape))
 		bf_set_all(block, BF_BLOCK_BITS, shape->k, hash);
 	else
 		bf_set_all(block, shape->block_bits, shape->k, hash);
@@ -133,7 +133,7 @@ bf_block_add(uint8_t *block, const bf_shape *shape, uint64_t hash)
 static inline bool
 bf_block_contains(const uint8_t *block, const bf_shape *shape, uint64_t hash)
 {
-	if (shape->block_bits == BF_BLOCK_BITS)
+	if (bf_has_small_blocks(shape))
 		return bf_test_all(block, BF_BLOCK_BITS, shape->k, hash);
 	return bf_test_all(block, shape->block_bits, shape->k, hash);
 }

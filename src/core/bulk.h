@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "format.h"
+#include "filter.h"
 
 /*
  * How many blocks have how many of their bits set; all zeros for no blocks.  A

@@ -19,21 +19,43 @@ bf_cardinality(const bf_shape *shape, uint64_t bits_set)
 	return log1p(-(double) bits_set / bits) / log1p(-per_element / shape->nblocks);
 }
 
-uint64_t
-bf_histogram_bits(const bf_histogram *histogram)
+void
+bf_tally_add(bf_tally *tally, const bf_shape *shape, const uint8_t *bits, size_t size)
 {
+	if (bf_has_small_blocks(shape))
+		bf_count_blocks(bits, size / BF_BLOCK_BYTES, &tally->small_blocks);
+	else
+		tally->bits_set += bf_popcount(bits, size);
+}
+
+uint64_t
+bf_tally_bits(const bf_tally *tally, const bf_shape *shape)
+{
+	const bf_histogram *histogram = &tally->small_blocks;
 	uint64_t	bits = 0;
 
+	if (!bf_has_small_blocks(shape))
+		return tally->bits_set;
 	for (uint32_t set = BF_BLOCK_BITS - histogram->most_unset; set <= histogram->most_set; set++)
 		bits += (uint64_t) set * histogram->blocks[set];
 	return bits;
 }
 
-double
-bf_current_rate_blocked(const bf_shape *shape, const bf_histogram *histogram)
+uint64_t
+bf_tally_full_blocks(const bf_tally *tally, const bf_shape *shape)
 {
+	return bf_has_small_blocks(shape) ? tally->small_blocks.blocks[BF_BLOCK_BITS]
+		: tally->bits_set == shape->block_bits;
+}
+
+double
+bf_current_rate(const bf_tally *tally, const bf_shape *shape)
+{
+	const bf_histogram *histogram = &tally->small_blocks;
 	double		sum = 0;
 
+	if (!bf_has_small_blocks(shape))
+		return pow((double) tally->bits_set / shape->block_bits, shape->k);
 	for (uint32_t set = BF_BLOCK_BITS - histogram->most_unset; set <= histogram->most_set; set++)
 	{
 		if (histogram->blocks[set] != 0)
@@ -41,12 +63,6 @@ bf_current_rate_blocked(const bf_shape *shape, const bf_histogram *histogram)
 				pow((double) set / BF_BLOCK_BITS, shape->k);
 	}
 	return sum / shape->nblocks;
-}
-
-double
-bf_current_rate_classic(const bf_shape *shape, uint64_t bits_set)
-{
-	return pow((double) bits_set / shape->block_bits, shape->k);
 }
 
 double

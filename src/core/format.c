@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "layout.h"
 
 /* Offsets in the encoding; a stored value has its varlena header before it. */
 enum
@@ -96,16 +97,14 @@ static bf_status
 check_sizes(const bf_filter *filter, uint64_t payload_size)
 {
 	const bf_params *params = &filter->params;
-	uint64_t	multiple;
 
 	if (params->m > BF_MAX_BITS)
 		return status(BF_ERR_BITS_MAX, params->m, BF_MAX_BITS);
-	multiple = params->layout == BF_BLOCKED ? BF_BLOCK_BITS : BF_WORD_BITS;
-	if (params->m % multiple != 0)
-		return status(BF_ERR_BITS_MULTIPLE, params->m, multiple);
+	if (params->m % bf_size_unit(params->layout) != 0)
+		return status(BF_ERR_BITS_MULTIPLE, params->m, bf_size_unit(params->layout));
 
-	/* what has no size yet will be folded to one, which only blocks can be */
-	if ((params->m == 0 || filter->sizing) && params->layout != BF_BLOCKED)
+	/* what has no size yet will be folded to one */
+	if ((params->m == 0 || filter->sizing) && !bf_layout_folds(params->layout))
 		return status(BF_ERR_UNSIZED, params->m, 0);
 	if (filter->sizing &&
 		(filter->sparse ? params->m != 0 : params->m != BF_MAX_BITS))

@@ -6,7 +6,6 @@
 #define BF_PROBE_H
 
 #include "block.h"
-#include "format.h"
 #include "sparse.h"
 
 /*
@@ -50,7 +49,7 @@ typedef struct bf_lookup
 static inline bf_lookup
 bf_lookup_start(const bf_shape *shape, uint64_t hash)
 {
-	bf_lookup	lookup = {*shape, hash, 0, shape->block_bits == BF_BLOCK_BITS ? 1 : shape->k};
+	bf_lookup	lookup = {*shape, hash, 0, bf_has_small_blocks(shape) ? 1 : shape->k};
 
 	return lookup;
 }
@@ -62,7 +61,7 @@ bf_lookup_next(bf_lookup *lookup, uint64_t *offset, uint32_t *size)
 	if (lookup->pieces == 0)
 		return false;
 	lookup->pieces--;
-	if (lookup->shape.block_bits == BF_BLOCK_BITS)
+	if (bf_has_small_blocks(&lookup->shape))
 	{
 		*offset = bf_block_offset(&lookup->shape, lookup->hash);
 		*size = BF_BLOCK_BYTES;
@@ -78,7 +77,7 @@ bf_lookup_next(bf_lookup *lookup, uint64_t *offset, uint32_t *size)
 static inline bool
 bf_lookup_test(const bf_lookup *lookup, const uint8_t *piece)
 {
-	if (lookup->shape.block_bits == BF_BLOCK_BITS)
+	if (bf_has_small_blocks(&lookup->shape))
 		return bf_block_contains(piece, &lookup->shape, lookup->hash);
 	return piece[0] >> (lookup->bit % 8) & 1;
 }

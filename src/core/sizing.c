@@ -226,19 +226,21 @@ static const double rate_bound[BF_MAX_K + 1] = {
 };
 
 uint32_t
-bf_k_for_rate(bf_layout layout, double rate)
+bf_blocked_k(double rate)
 {
-	uint32_t	k;
+	uint32_t	k = 1;
 
-	if (layout == BF_CLASSIC)
-	{
-		double		best = floor(-log2(rate) + 0.5);
-
-		return best < 1 ? 1 : best > BF_MAX_K ? BF_MAX_K : (uint32_t) best;
-	}
-	for (k = 1; rate < rate_bound[k + 1]; k++)
-		;
+	while (rate < rate_bound[k + 1])
+		k++;
 	return k;
+}
+
+uint32_t
+bf_classic_k(double rate)
+{
+	double		best = floor(-log2(rate) + 0.5);
+
+	return best < 1 ? 1 : best > BF_MAX_K ? BF_MAX_K : (uint32_t) best;
 }
 
 /*
@@ -343,22 +345,29 @@ round_up_blocks(uint64_t nblocks)
 }
 
 uint64_t
-bf_bits_for(bf_solutions *solutions, bf_layout layout, uint32_t k, double rate, uint64_t n)
+bf_blocked_bits(bf_solutions *solutions, uint32_t k, double rate, uint64_t n)
 {
-	uint64_t	parts;
+	uint64_t	parts = remember(solutions, BF_PER_ELEMENT, k, rate, 0);
 
-	if (layout == BF_CLASSIC)
-		return remember(solutions, BF_CLASSIC_BITS, k, rate, n);
-	parts = remember(solutions, BF_PER_ELEMENT, k, rate, 0);
 	if (n > MOST_PARTS / parts)
 		return 0;
 	return round_up_blocks((n * parts + PARTS_PER_BLOCK - 1) / PARTS_PER_BLOCK) * BF_BLOCK_BITS;
 }
 
 uint64_t
-bf_capacity(bf_solutions *solutions, bf_layout layout, uint32_t k, double rate, uint64_t m)
+bf_classic_bits(bf_solutions *solutions, uint32_t k, double rate, uint64_t n)
 {
-	if (layout == BF_CLASSIC)
-		return remember(solutions, BF_CLASSIC_CAPACITY, k, rate, m);
+	return remember(solutions, BF_CLASSIC_BITS, k, rate, n);
+}
+
+uint64_t
+bf_blocked_capacity(bf_solutions *solutions, uint32_t k, double rate, uint64_t m)
+{
 	return PARTS_PER_BIT * m / remember(solutions, BF_PER_ELEMENT, k, rate, 0);
+}
+
+uint64_t
+bf_classic_capacity(bf_solutions *solutions, uint32_t k, double rate, uint64_t m)
+{
+	return remember(solutions, BF_CLASSIC_CAPACITY, k, rate, m);
 }

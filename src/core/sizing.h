@@ -18,14 +18,15 @@
 
 #include <stdint.h>
 
-#include "format.h"
+#include "filter.h"
 
 /* What may be asked for. */
 #define BF_MIN_RATE		1e-9
 #define BF_MAX_RATE		0.5
 
-/* The k for a rate, which depends on nothing else but the layout. */
-extern uint32_t bf_k_for_rate(bf_layout layout, double rate);
+/* The k that takes the fewest bits for a rate. */
+extern uint32_t bf_blocked_k(double rate);
+extern uint32_t bf_classic_k(double rate);
 
 /*
  * The expected false-positive rate of a classic filter that holds n elements.
@@ -62,18 +63,10 @@ typedef struct bf_solutions
 	uint32_t	oldest;			/* to be replaced next */
 } bf_solutions;
 
-/*
- * The m for n >= 1 elements, or 0 if there is no filter for so many.  Blocked:
- * from 65 blocks on 2 n elements take exactly twice the m of n.
- */
-extern uint64_t bf_bits_for(bf_solutions *solutions, bf_layout layout, uint32_t k,
-							double rate, uint64_t n);
-
-/*
- * The most elements for which m bits keep the expected rate at or under
- * rate < 1.  Any n elements fit into the m for n.
- */
-extern uint64_t bf_capacity(bf_solutions *solutions, bf_layout layout, uint32_t k,
-							double rate, uint64_t m);
+/* layout.h tells what these compute. */
+extern uint64_t bf_blocked_bits(bf_solutions *solutions, uint32_t k, double rate, uint64_t n);
+extern uint64_t bf_classic_bits(bf_solutions *solutions, uint32_t k, double rate, uint64_t n);
+extern uint64_t bf_blocked_capacity(bf_solutions *solutions, uint32_t k, double rate, uint64_t m);
+extern uint64_t bf_classic_capacity(bf_solutions *solutions, uint32_t k, double rate, uint64_t m);
 
 #endif							/* BF_SIZING_H */

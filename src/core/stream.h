@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "bulk.h"
-#include "format.h"
+#include "layout.h"
 
 typedef struct bf_stream
 {

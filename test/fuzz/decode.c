@@ -10,7 +10,7 @@
 
 #include "acceptable.h"
 #include "bulk.h"
-#include "combine.h"
+#include "compatible.h"
 #include "estimate.h"
 #include "format.h"
 #include "frame.h"
@@ -259,21 +259,13 @@ check_rate(const bf_params *params, const uint8_t *bits)
 {
 	bf_shape	shape = bf_shape_of(params);
 	uint64_t	set = count_bits(bits, params->m / 8);
+	bf_tally	tally = {.bits_set = 0};
 	double		rate;
 
-	if (params->layout == BF_BLOCKED)
-	{
-		bf_histogram histogram = {{0}};
-		uint64_t	blocks = 0;
-
-		bf_count_blocks(bits, shape.nblocks, &histogram);
-		for (int i = 0; i <= BF_BLOCK_BITS; i++)
-			blocks += histogram.blocks[i];
-		demand(blocks == shape.nblocks && bf_histogram_bits(&histogram) == set);
-		rate = bf_current_rate_blocked(&shape, &histogram);
-	}
-	else
-		rate = bf_current_rate_classic(&shape, set);
+	bf_tally_add(&tally, &shape, bits, params->m / 8);
+	demand(bf_tally_bits(&tally, &shape) == set);
+	demand(bf_tally_full_blocks(&tally, &shape) <= shape.nblocks);
+	rate = bf_current_rate(&tally, &shape);
 	demand(rate >= 0 && rate <= 1);
 	demand((rate == 1) == (set == params->m));
 }
@@ -454,7 +446,7 @@ check_sizes(const value *v)
 		return;
 	if (v->filter.sparse)
 		check_image(v, 3 * bits);
-	for (uint64_t m = 0; (m = bf_next_fold(bits, m)) < bits; previous = m)
+	for (uint64_t m = 0; (m = bf_next_fold(&v->filter.params, m)) < bits; previous = m)
 	{
 		demand(m > previous && bits % m == 0);
 		check_image(v, m);

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "fuzz.h"
-#include "sizing.h"
+#include "layout.h"
 
 /* A rate from any bits: its own if it may be asked for, or one made of them. */
 static double

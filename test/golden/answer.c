@@ -22,14 +22,14 @@
 #include <stdio.h>
 
 #include "bulk.h"
-#include "combine.h"
+#include "compatible.h"
 #include "estimate.h"
 #include "format.h"
 #include "hash.h"
 #include "hex.h"
+#include "layout.h"
 #include "probe.h"
 #include "reference.h"
-#include "sizing.h"
 #include "sparse.h"
 #include "stream.h"
 
@@ -238,20 +238,17 @@ answer_measure(void)
 	bf_filter	filter = filter_asked_about();
 	bf_shape	shape = bf_shape_of(&filter.params);
 	uint64_t	set = filter.sparse ? 0 : bf_popcount(filter.payload, filter.params.m / 8);
+	bf_tally	tally = {.bits_set = 0};
 	double		rate;
 
 	if (filter.sparse)
 		rate = bf_current_rate_sparse(filter.nhashes);
-	else if (filter.params.layout == BF_CLASSIC)
-		rate = bf_current_rate_classic(&shape, set);
 	else
 	{
-		bf_histogram histogram = {{0}};
-
-		bf_count_blocks(filter.payload, shape.nblocks, &histogram);
-		if (bf_histogram_bits(&histogram) != set)
+		bf_tally_add(&tally, &shape, filter.payload, filter.params.m / 8);
+		if (bf_tally_bits(&tally, &shape) != set)
 			abort();
-		rate = bf_current_rate_blocked(&shape, &histogram);
+		rate = bf_current_rate(&tally, &shape);
 	}
 	printf("%.17g %.17g\n", filter.sparse ? (double) filter.nhashes : bf_cardinality(&shape, set), rate);
 	release(&filter);

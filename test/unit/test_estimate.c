@@ -125,16 +125,15 @@ static double
 current_rate(const bf_params *params, const uint8_t *bits)
 {
 	bf_shape	shape = bf_shape_of(params);
-	bf_histogram *histogram;
+	bf_tally   *tally = allocate(sizeof(*tally));
+	uint64_t	half = params->m / 8 / 2 / 64 * 64;
 	double		rate;
 
-	if (params->layout == BF_CLASSIC)
-		return bf_current_rate_classic(&shape, bf_popcount(bits, params->m / 8));
-	histogram = allocate(sizeof(*histogram));
-	bf_count_blocks(bits, params->m / 512, histogram);
-	each(bf_histogram_bits(histogram) == ref_count(bits, params->m / 8), "bits of a histogram");
-	rate = bf_current_rate_blocked(&shape, histogram);
-	free(histogram);
+	bf_tally_add(tally, &shape, bits, half);
+	bf_tally_add(tally, &shape, bits + half, params->m / 8 - half);
+	each(bf_tally_bits(tally, &shape) == ref_count(bits, params->m / 8), "bits of a tally");
+	rate = bf_current_rate(tally, &shape);
+	free(tally);
 	return rate;
 }
 

@@ -517,24 +517,6 @@ test_sparse_limit(void)
 	is(bf_sparse_limit(BF_MAX_BITS), (UINT64_C(1) << 25) - 1, "and at most 2^25 - 1");
 }
 
-static void
-test_shape(void)
-{
-	bf_params	params = params_of(BF_BLOCKED, 7, BF_MAX_BITS);
-	bf_shape	shape = bf_shape_of(&params);
-
-	ok(shape.nblocks == 1 << 22 && shape.block_bits == 512 && shape.k == 7,
-	   "the shape of the largest blocked filter");
-	params = params_of(BF_CLASSIC, 32, BF_MAX_BITS);
-	shape = bf_shape_of(&params);
-	ok(shape.nblocks == 1 && shape.block_bits == UINT32_C(1) << 31 && shape.k == 32,
-	   "the shape of the largest classic one");
-	params = params_of(BF_CLASSIC, 1, 64);
-	shape = bf_shape_of(&params);
-	ok(shape.nblocks == 1 && shape.block_bits == 64 && shape.k == 1,
-	   "the shape of the smallest classic one");
-}
-
 int
 main(void)
 {
@@ -549,6 +531,5 @@ main(void)
 	test_hash_order();
 	test_classes();
 	test_sparse_limit();
-	test_shape();
 	return done();
 }

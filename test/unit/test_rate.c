@@ -8,8 +8,8 @@
  */
 #include "block.h"
 #include "hash.h"
+#include "layout.h"
 #include "model.h"
-#include "sizing.h"
 #include "tap.h"
 
 static bf_solutions solutions;

@@ -4,8 +4,8 @@
  */
 #include <time.h>
 
+#include "layout.h"
 #include "model.h"
-#include "sizing.h"
 #include "tap.h"
 
 static bf_solutions solutions;

@@ -1,0 +1,89 @@
+/*
+ * compatible.c
+ *		Compatibility of filters.
+ */
+#include "compatible.h"
+
+#include "layout.h"
+
+bool
+bf_equal_params(const bf_params *a, const bf_params *b)
+{
+	return a->layout == b->layout && a->k == b->k && a->element_class == b->element_class &&
+		a->rate == b->rate && a->seed == b->seed && a->m == b->m;
+}
+
+bf_mismatch
+bf_compare_params(const bf_params *a, const bf_params *b)
+{
+	if (a->element_class != b->element_class &&
+		a->element_class != BF_CLASS_NONE && b->element_class != BF_CLASS_NONE)
+		return BF_MISMATCH_CLASS;
+	if (a->m == 0 || b->m == 0)
+		return BF_MATCH;
+	if (a->layout != b->layout)
+		return BF_MISMATCH_LAYOUT;
+	if (a->k != b->k)
+		return BF_MISMATCH_K;
+	if (a->seed != b->seed)
+		return BF_MISMATCH_SEED;
+	return a->m == b->m ? BF_MATCH : BF_MISMATCH_SIZE;
+}
+
+bool
+bf_folds_to(const bf_params *params, uint64_t m)
+{
+	return m == params->m ||
+		(bf_layout_folds(params->layout) && m != 0 && params->m % m == 0);
+}
+
+bf_mismatch
+bf_compare_folded(const bf_params *a, const bf_params *b)
+{
+	bf_mismatch mismatch = bf_compare_params(a, b);
+
+	if (mismatch == BF_MISMATCH_SIZE && (bf_folds_to(a, b->m) || bf_folds_to(b, a->m)))
+		return BF_MATCH;
+	return mismatch;
+}
+
+/* Some order among filters without a size, so that either way gives the same. */
+static const bf_params *
+lesser(const bf_params *a, const bf_params *b)
+{
+	if (a->rate != b->rate)
+		return a->rate < b->rate ? a : b;
+	if (a->k != b->k)
+		return a->k < b->k ? a : b;
+	return a->seed < b->seed ? a : b;
+}
+
+bf_params
+bf_combined_params(const bf_params *a, const bf_params *b)
+{
+	bf_params	result;
+
+	if (a->m == 0 && b->m == 0)
+		return *lesser(a, b);
+	if (a->m == 0 || b->m == 0)
+		return a->m == 0 ? *b : *a;
+
+	result = *a;
+	if (result.element_class == BF_CLASS_NONE)
+		result.element_class = b->element_class;
+	if (b->rate < result.rate)
+		result.rate = b->rate;
+	return result;
+}
+
+uint64_t
+bf_next_fold(const bf_params *params, uint64_t m)
+{
+	uint32_t	unit = bf_shape_of(params).block_bits;
+
+	do
+	{
+		m += unit;
+	} while (m < params->m && params->m % m != 0);
+	return m < params->m ? m : params->m;
+}

@@ -1,0 +1,215 @@
+/*
+ * errors.c
+ *		The wording of what the core reports.
+ *
+ * The core returns codes and numbers; here they become messages in the
+ * server's style.  None of them repeats bytes of the input.
+ */
+#include "pg/pg_compat.h"
+
+#include "core/layout.h"
+#include "filter/errors.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+
+/* The errdetail of a verdict on bytes. */
+static int
+status_detail(bf_status status)
+{
+	unsigned long long got = (unsigned long long) status.got;
+	unsigned long long limit = (unsigned long long) status.limit;
+	uint32		rate_bits = (uint32) status.got;
+	float		rate;
+
+	memcpy(&rate, &rate_bits, sizeof(rate));
+
+	switch (status.error)
+	{
+		case BF_OK:
+			break;
+		case BF_ERR_SHORT:
+			return errdetail("There are %llu bytes, but a header takes %llu.", got, limit);
+		case BF_ERR_LONG:
+			return errdetail("There are %llu bytes, but the largest filter takes %llu.", got, limit);
+		case BF_ERR_VERSION:
+			return errdetail("Its format version is %llu, but this release reads version %llu.", got, limit);
+		case BF_ERR_LAYOUT:
+			return errdetail("Its layout number is %llu, but the highest known one is %llu.", got, limit);
+		case BF_ERR_FLAGS:
+			return errdetail("Its flags are %llu, but only %llu are defined.", got, limit);
+		case BF_ERR_STATE:
+			return errdetail("It is the state of an aggregate, not a finished filter.");
+		case BF_ERR_K:
+			return errdetail("It has %llu hash functions, but 1 to %llu are possible.", got, limit);
+		case BF_ERR_CLASS:
+			return errdetail("Its element class %llu is unknown.", got);
+		case BF_ERR_RATE:
+			return errdetail("Its false-positive rate is %g, which is not between 0 and 1.", rate);
+		case BF_ERR_BITS_MAX:
+			return errdetail("It has %llu bits, but %llu are the most possible.", got, limit);
+		case BF_ERR_BITS_MULTIPLE:
+			return errdetail("It has %llu bits, which is not a multiple of %llu.", got, limit);
+		case BF_ERR_UNSIZED:
+			return errdetail("The bit count is invalid for this layout and representation.");
+		case BF_ERR_LENGTH:
+			return errdetail("There are %llu bytes after the header, but its bits take %llu.", got, limit);
+		case BF_ERR_HASHES_LENGTH:
+			return errdetail("There are %llu bytes after the header, which is not a multiple of %llu.", got, limit);
+		case BF_ERR_HASHES_MAX:
+			return errdetail("It lists %llu hashes, but at most %llu are allowed at its size.", got, limit);
+		case BF_ERR_HASHES_ORDER:
+			return errdetail("Its hashes are not in strictly ascending order at position %llu.", got);
+		case BF_ERR_CLASS_MISSING:
+			return errdetail("It has elements, but no element class.");
+	}
+	return 0;
+}
+
+bool
+report_invalid_input(bf_status status, Node *escontext)
+{
+	ereturn(escontext, false,
+			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+			 errmsg("invalid value for type bloomfilter"),
+			 status_detail(status)));
+}
+
+void
+report_corrupt_value(bf_status status)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("invalid bloomfilter value in the database"),
+			 status_detail(status)));
+}
+
+static const char *
+class_name(uint32 element_class)
+{
+	/* as if with a modifier, since "character" alone means char(1) */
+	return format_type_with_typemod((Oid) element_class, -1);
+}
+
+/* What the two sides differ in. */
+static int
+mismatch_detail(bf_mismatch mismatch, const bf_params *left, const bf_params *right)
+{
+	switch (mismatch)
+	{
+		case BF_MATCH:
+			break;
+		case BF_MISMATCH_CLASS:
+			return errdetail("One holds elements of type %s, the other of type %s.",
+							 class_name(left->element_class), class_name(right->element_class));
+		case BF_MISMATCH_LAYOUT:
+			return errdetail("One has the %s layout, the other the %s layout.",
+							 bf_layout_name(left->layout), bf_layout_name(right->layout));
+		case BF_MISMATCH_K:
+			return errdetail("One has %u hash functions (rate %g), the other %u (rate %g).",
+							 left->k, left->rate, right->k, right->rate);
+		case BF_MISMATCH_SEED:
+			return errdetail("One has seed %lld, the other seed %lld.",
+							 (long long) left->seed, (long long) right->seed);
+		case BF_MISMATCH_SIZE:
+			return errdetail("One has %llu bits, the other %llu bits.",
+							 (unsigned long long) left->m, (unsigned long long) right->m);
+	}
+	return 0;
+}
+
+static int
+mismatch_hint(bf_mismatch mismatch, const bf_params *left, const bf_params *right)
+{
+	switch (mismatch)
+	{
+		case BF_MATCH:
+			break;
+		case BF_MISMATCH_CLASS:
+			return errhint("Build both filters from values of one type.");
+		case BF_MISMATCH_LAYOUT:
+		case BF_MISMATCH_SEED:
+			return errhint("Build both filters with the same parameters.");
+		case BF_MISMATCH_K:
+			return errhint("Build both filters for the same false-positive rate.");
+		case BF_MISMATCH_SIZE:
+			if (bf_folds_to(left, right->m) || bf_folds_to(right, left->m))
+				return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n), or bring one to the size of the other by bloom_fold(filter, like).");
+			return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n).");
+	}
+	return 0;
+}
+
+void
+report_mismatch(bf_mismatch mismatch, const bf_params *left, const bf_params *right)
+{
+	bool		types = mismatch == BF_MISMATCH_CLASS;
+
+	ereport(ERROR,
+			(errcode(types ? ERRCODE_DATATYPE_MISMATCH : ERRCODE_INVALID_PARAMETER_VALUE),
+			 types ? errmsg("cannot combine bloom filters of different element types")
+			 : mismatch == BF_MISMATCH_SIZE
+			 ? errmsg("cannot combine bloom filters of different sizes")
+			 : errmsg("cannot combine bloom filters with different parameters"),
+			 mismatch_detail(mismatch, left, right),
+			 mismatch_hint(mismatch, left, right)));
+}
+
+void
+require_match(const bf_params *left, const bf_params *right)
+{
+	bf_mismatch mismatch = bf_compare_params(left, right);
+
+	if (mismatch != BF_MATCH)
+		report_mismatch(mismatch, left, right);
+}
+
+/*
+ * Can a cast of a value to the type of a filter's elements make it differ from
+ * an element that it equals in SQL?  SQL compares these pairs after a cast in
+ * the other direction.
+ */
+static bool
+cast_loses_equality(uint32 filter_class, uint32 element_class)
+{
+	switch (element_class)
+	{
+		case BF_CLASS_FLOAT8:
+			return filter_class == BF_CLASS_INT8 || filter_class == BF_CLASS_NUMERIC;
+		case BF_CLASS_TIMESTAMPTZ:
+			return filter_class == BF_CLASS_TIMESTAMP || filter_class == BF_CLASS_DATE;
+		default:
+			return false;
+	}
+}
+
+static int
+class_mismatch_hint(uint32 filter_class, uint32 element_class)
+{
+	if (filter_class == BF_CLASS_TEXT && element_class == BF_CLASS_BPCHAR)
+		return errhint("Build the filter from values cast to bpchar, or cast the value to text if no element ends in blanks.");
+	if (cast_loses_equality(filter_class, element_class))
+		return errhint("Build the filter from values cast to %s.", class_name(element_class));
+	return errhint("Cast the value to %s.", class_name(filter_class));
+}
+
+void
+report_class_mismatch(uint32 filter_class, uint32 element_class)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("bloom filter holds elements of type %s, not %s",
+					class_name(filter_class), class_name(element_class)),
+			 class_mismatch_hint(filter_class, element_class)));
+}
+
+void
+report_too_large(double rate, double items, uint64 capacity)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("bloom filter for %s elements at a false-positive rate of %g would be too large",
+					float8out_internal(items), rate),
+			 errdetail("The largest filter has %llu bits, enough for %llu elements at this rate.",
+					   (unsigned long long) BF_MAX_BITS, (unsigned long long) capacity),
+			 errhint("Ask for a higher rate, or spread the elements over several filters.")));
+}

@@ -1,0 +1,96 @@
+/*
+ * info.c
+ *		bloom_info: what a filter tells about itself, as a row.
+ */
+#include "pg/pg_compat.h"
+
+#include "core/layout.h"
+#include "filter/measure.h"
+#include "filter/params.h"
+#include "filter/value.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+
+PG_FUNCTION_INFO_V1(bloomfilter_info);
+
+/*
+ * A filter is overfull when its present rate is this many times the one that
+ * was asked for.  A filter at its capacity strays from its rate by a few
+ * percent, the smallest ones by a third.
+ */
+#define OVERFULL_FACTOR 1.5
+
+/* Columns of bloom_info, in the order of its declaration. */
+enum
+{
+	INFO_LAYOUT,
+	INFO_ELEMENT_TYPE,
+	INFO_REPRESENTATION,
+	INFO_BITS,
+	INFO_HASHES,
+	INFO_BITS_SET,
+	INFO_FILL,
+	INFO_FULL_BLOCKS,
+	INFO_CARDINALITY,
+	INFO_CAPACITY,
+	INFO_REQUESTED_RATE,
+	INFO_CURRENT_RATE,
+	INFO_BYTES,
+	INFO_OVERFULL,
+	INFO_SEED,
+	INFO_COLUMNS
+};
+
+/* The description of a row of bloom_info, made once for each call site. */
+static TupleDesc
+info_descriptor(FunctionCallInfo fcinfo)
+{
+	TupleDesc	descriptor = fcinfo->flinfo->fn_extra;
+	MemoryContext caller;
+
+	if (descriptor != NULL)
+		return descriptor;
+	caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE ||
+		descriptor->natts != INFO_COLUMNS)
+		elog(ERROR, "bloom_info is not declared as its library expects");
+	fcinfo->flinfo->fn_extra = BlessTupleDesc(descriptor);
+	MemoryContextSwitchTo(caller);
+	return descriptor;
+}
+
+Datum
+bloomfilter_info(PG_FUNCTION_ARGS)
+{
+	TupleDesc	descriptor = info_descriptor(fcinfo);
+	Datum		values[INFO_COLUMNS];
+	bool		nulls[INFO_COLUMNS] = {false};
+	bf_filter	filter;
+	const bf_params *params = &filter.params;
+	FilterMeasures measures;
+
+	open_filter(PG_GETARG_DATUM(0), &filter);
+	measures = measure_filter(&filter);
+
+	values[INFO_LAYOUT] = CStringGetTextDatum(bf_layout_name(params->layout));
+	values[INFO_ELEMENT_TYPE] = ObjectIdGetDatum(params->element_class);
+	values[INFO_REPRESENTATION] = CStringGetTextDatum(filter.sparse ? "sparse" : "dense");
+	values[INFO_BITS] = Int64GetDatum((int64) params->m);
+	values[INFO_HASHES] = Int32GetDatum((int32) params->k);
+	values[INFO_BITS_SET] = Int64GetDatum((int64) measures.bits_set);
+	values[INFO_FILL] = Float8GetDatum((double) measures.bits_set / (double) params->m);
+	values[INFO_FULL_BLOCKS] = Int64GetDatum((int64) measures.full_blocks);
+	values[INFO_CARDINALITY] = Float8GetDatum(measures.cardinality);
+	values[INFO_CAPACITY] = Int64GetDatum((int64) filter_capacity(params));
+	values[INFO_REQUESTED_RATE] = Float4GetDatum(params->rate);
+	values[INFO_CURRENT_RATE] = Float8GetDatum(measures.rate);
+	values[INFO_BYTES] = Int64GetDatum((int64) (VARHDRSZ + bf_encoded_size(&filter)));
+	values[INFO_OVERFULL] = BoolGetDatum(measures.rate > OVERFULL_FACTOR * params->rate);
+	values[INFO_SEED] = Int64GetDatum((int64) params->seed);
+
+	nulls[INFO_ELEMENT_TYPE] = params->element_class == BF_CLASS_NONE;
+	nulls[INFO_BITS_SET] = nulls[INFO_FILL] = nulls[INFO_FULL_BLOCKS] = filter.sparse;
+	nulls[INFO_BITS] = nulls[INFO_CAPACITY] = params->m == 0;
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls)));
+}

@@ -1,0 +1,178 @@
+/*
+ * io.c
+ *		Text, binary and bytea forms of the type.
+ *
+ * All of them are the encoding of core/format.h, as bytes or as their
+ * hexadecimal digits behind \x.  All ways in check the same: bf_decode_header()
+ * and check_payload().
+ */
+#include "pg/pg_compat.h"
+
+#include "core/hex.h"
+#include "filter/errors.h"
+#include "filter/value.h"
+#include "fmgr.h"
+#include "libpq/pqformat.h"
+#include "miscadmin.h"
+
+PG_FUNCTION_INFO_V1(bloomfilter_in);
+PG_FUNCTION_INFO_V1(bloomfilter_out);
+PG_FUNCTION_INFO_V1(bloomfilter_recv);
+PG_FUNCTION_INFO_V1(bloomfilter_send);
+PG_FUNCTION_INFO_V1(bloomfilter_from_bytea);
+PG_FUNCTION_INFO_V1(bloomfilter_to_bytea);
+
+/* Refuses bytes that are no filter. */
+static void
+accept_bytes(const uint8 *bytes, uint64 size)
+{
+	bf_filter	filter;
+	bf_status	status = bf_decode(bytes, size, BF_VALUE, &filter);
+
+	if (status.error == BF_OK)
+		status = check_payload(&filter);
+	if (status.error != BF_OK)
+		report_invalid_input(status, NULL);
+}
+
+/* A varlena of any kind with a copy of bytes. */
+static struct varlena *
+make_varlena(const uint8 *bytes, uint64 size)
+{
+	struct varlena *value = palloc(VARHDRSZ + size);
+
+	SET_VARSIZE(value, VARHDRSZ + size);
+	copy_bytes((uint8 *) VARDATA(value), bytes, size);
+	return value;
+}
+
+static bool
+decode_digits(const char *digits, uint64 size, uint8 *bytes)
+{
+	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!bf_hex_decode(digits + 2 * at, Min(CHUNK_BYTES, size - at), bytes + at))
+			return false;
+	}
+	return true;
+}
+
+static bool
+report_bad_digit(Node *escontext)
+{
+	ereturn(escontext, false,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("invalid input syntax for type bloomfilter"),
+			 errdetail("There is a character that is not a hexadecimal digit.")));
+}
+
+/* The number of bytes in a text, checked to be of the right form but for its digits. */
+static bool
+measure_text(const char *text, uint64 *size, Node *escontext)
+{
+	size_t		length = strlen(text);
+
+	if (length < 2 || text[0] != '\\' || text[1] != 'x')
+		ereturn(escontext, false,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("invalid input syntax for type bloomfilter"),
+				 errdetail("A filter begins with \\x and continues in hexadecimal digits.")));
+	if (length % 2 != 0)
+		ereturn(escontext, false,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("invalid input syntax for type bloomfilter"),
+				 errdetail("The number of hexadecimal digits, %zu, is odd.", length - 2)));
+	*size = length / 2 - 1;
+	return true;
+}
+
+/* Nothing is allocated before the header has been found to go with the length. */
+Datum
+bloomfilter_in(PG_FUNCTION_ARGS)
+{
+	const char *text = PG_GETARG_CSTRING(0);
+	const char *digits = text + 2;
+	Node	   *escontext = fcinfo->context;
+	uint8		header[BF_HEADER_SIZE] = {0};
+	uint64		size;
+	bf_filter	filter;
+	bf_status	status;
+	Bloomfilter *value;
+
+	if (!measure_text(text, &size, escontext))
+		PG_RETURN_NULL();
+	if (!decode_digits(digits, Min(size, BF_HEADER_SIZE), header) &&
+		!report_bad_digit(escontext))
+		PG_RETURN_NULL();
+	status = bf_decode_header(header, size, BF_VALUE, &filter);
+	if (status.error != BF_OK && !report_invalid_input(status, escontext))
+		PG_RETURN_NULL();
+
+	value = make_value(&filter, false, (uint8 **) &filter.payload);
+	if (!decode_digits(digits, size, (uint8 *) VARDATA(value)) &&
+		!report_bad_digit(escontext))
+		PG_RETURN_NULL();
+	status = check_payload(&filter);
+	if (status.error != BF_OK && !report_invalid_input(status, escontext))
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(value);
+}
+
+Datum
+bloomfilter_out(PG_FUNCTION_ARGS)
+{
+	struct varlena *value = open_value(PG_GETARG_DATUM(0));
+	const uint8 *bytes = (const uint8 *) VARDATA_ANY(value);
+	uint64		size = VARSIZE_ANY_EXHDR(value);
+	char	   *text = palloc(2 * size + 3);
+	char	   *digits = text + 2;
+
+	text[0] = '\\';
+	text[1] = 'x';
+	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		bf_hex_encode(bytes + at, Min(CHUNK_BYTES, size - at), digits + 2 * at);
+	}
+	digits[2 * size] = '\0';
+	PG_RETURN_CSTRING(text);
+}
+
+Datum
+bloomfilter_recv(PG_FUNCTION_ARGS)
+{
+	StringInfo	message = (StringInfo) PG_GETARG_POINTER(0);
+	uint64		size;
+	const uint8 *bytes;
+
+	size = message->len - message->cursor;
+	bytes = (const uint8 *) pq_getmsgbytes(message, (int) size);
+	accept_bytes(bytes, size);
+	PG_RETURN_POINTER(make_varlena(bytes, size));
+}
+
+Datum
+bloomfilter_send(PG_FUNCTION_ARGS)
+{
+	return bloomfilter_to_bytea(fcinfo);
+}
+
+Datum
+bloomfilter_from_bytea(PG_FUNCTION_ARGS)
+{
+	bytea	   *value = PG_GETARG_BYTEA_PP(0);
+	const uint8 *bytes = (const uint8 *) VARDATA_ANY(value);
+
+	accept_bytes(bytes, VARSIZE_ANY_EXHDR(value));
+	PG_RETURN_POINTER(make_varlena(bytes, VARSIZE_ANY_EXHDR(value)));
+}
+
+Datum
+bloomfilter_to_bytea(PG_FUNCTION_ARGS)
+{
+	struct varlena *value = open_value(PG_GETARG_DATUM(0));
+
+	PG_RETURN_BYTEA_P(make_varlena((const uint8 *) VARDATA_ANY(value),
+								   VARSIZE_ANY_EXHDR(value)));
+}

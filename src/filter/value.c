@@ -1,0 +1,112 @@
+/*
+ * value.c
+ *		Filters as SQL values.
+ */
+#include "pg/pg_compat.h"
+
+#include "core/stream.h"
+#include "filter/errors.h"
+#include "filter/value.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+
+struct varlena *
+open_filter(Datum value, bf_filter *filter)
+{
+	struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
+	bf_status	status = bf_decode((const uint8 *) VARDATA_ANY(bytes),
+								   VARSIZE_ANY_EXHDR(bytes), BF_VALUE, filter);
+
+	if (status.error != BF_OK)
+		report_corrupt_value(status);
+	return bytes;
+}
+
+struct varlena *
+open_value(Datum value)
+{
+	bf_filter	filter;
+
+	return open_filter(value, &filter);
+}
+
+void
+close_value(Datum value, struct varlena *opened)
+{
+	if ((Pointer) opened != DatumGetPointer(value))
+		pfree(opened);
+}
+
+bf_status
+check_payload(const bf_filter *filter)
+{
+	bf_status	status = {BF_OK, 0, 0};
+
+	for (uint64 at = 0; at < filter->nhashes && status.error == BF_OK; at += CHUNK_HASHES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		status = bf_check_hashes(filter, at, Min(at + CHUNK_HASHES, filter->nhashes));
+	}
+	return status;
+}
+
+Bloomfilter *
+make_value(const bf_filter *filter, bool zero, uint8 **payload)
+{
+	Size		size = VARHDRSZ + bf_encoded_size(filter);
+	Bloomfilter *value = palloc(size);
+
+	SET_VARSIZE(value, size);
+	*payload = bf_encode_header(filter, (uint8 *) VARDATA(value));
+	if (zero)
+		zero_bytes(*payload, bf_payload_size(filter));
+	return value;
+}
+
+Bloomfilter *
+copy_value(const bf_filter *filter)
+{
+	uint8	   *payload;
+	Bloomfilter *value = make_value(filter, false, &payload);
+
+	copy_bytes(payload, filter->payload, bf_payload_size(filter));
+	return value;
+}
+
+Bloomfilter *
+make_empty_value(const bf_params *params)
+{
+	bf_filter	empty = {.params = *params, .sparse = true};
+	uint8	   *payload;
+
+	return make_value(&empty, false, &payload);
+}
+
+/* Sets the bits of all of a sparse filter's hashes in bits of that shape. */
+static void
+expand_hashes(const bf_filter *filter, const bf_shape *shape, uint8 *bits)
+{
+	for (uint64 at = 0; at < filter->nhashes; at += CHUNK_HASHES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		bf_expand(filter, at, Min(at + CHUNK_HASHES, filter->nhashes), shape, bits);
+	}
+}
+
+Bloomfilter *
+make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **bits)
+{
+	bf_shape	shape = bf_shape_of(&filter->params);
+	Bloomfilter *value;
+
+	dense->params = filter->params;
+	dense->sparse = dense->sizing = false;
+	dense->nhashes = 0;
+	value = make_value(dense, filter->sparse, bits);
+	dense->payload = *bits;
+	if (filter->sparse)
+		expand_hashes(filter, &shape, *bits);
+	else
+		copy_bytes(*bits, filter->payload, bf_payload_size(filter));
+	return value;
+}

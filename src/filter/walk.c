@@ -1,0 +1,162 @@
+/*
+ * walk.c
+ *		Loops over the bits of filters.
+ */
+#include "pg/pg_compat.h"
+
+#include "core/bulk.h"
+#include "filter/errors.h"
+#include "filter/walk.h"
+#include "miscadmin.h"
+#include "pg/memory.h"
+
+/* The most that is read of a filter for one piece of its folded bits. */
+#define PIECE_READS		(16 * CHUNK_BYTES)
+
+/* How many of a filter's blocks make one when it is read as of m bits. */
+static uint64
+blocks_joined(const bf_filter *filter, uint64 m)
+{
+	return filter->sparse ? 1 : filter->params.m / m;
+}
+
+/*
+ * A sparse filter is expanded beforehand if its blocks do not fit into a piece:
+ * each hash scatters over its whole block.  A dense one is folded beforehand if
+ * one block takes so much reading that a cancel request would have to wait.
+ */
+static bool
+converts_at_once(const bf_filter *filter, uint64 m)
+{
+	if (filter->sparse)
+		return bf_shape_of(&filter->params).block_bits / 8 > CHUNK_BYTES;
+	return blocks_joined(filter, m) * BF_BLOCK_BYTES > PIECE_READS;
+}
+
+/* A dense filter folded to m bits, as a value. */
+static Bloomfilter *
+make_folded_value(const bf_filter *filter, uint64 m, bf_filter *folded)
+{
+	const uint64 step = CHUNK_BYTES / BF_BLOCK_BYTES;
+	uint64		joined = blocks_joined(filter, m);
+	const uint8 *from = filter->payload;
+	uint8		part[BF_BLOCK_BYTES];
+	uint8	   *bits;
+	Bloomfilter *value;
+
+	folded->params = filter->params;
+	folded->params.m = m;
+	value = make_value(folded, true, &bits);
+	folded->payload = bits;
+	for (; bits < folded->payload + m / 8; bits += BF_BLOCK_BYTES)
+	{
+		for (uint64 at = 0; at < joined; at += step)
+		{
+			uint64		count = Min(step, joined - at);
+
+			CHECK_FOR_INTERRUPTS();
+			bf_fold(part, from, 1, count);
+			bf_or(bits, part, BF_BLOCK_BYTES);
+			from += count * BF_BLOCK_BYTES;
+		}
+	}
+	return value;
+}
+
+static void
+start_side(FilterWalk *walk, int side, uint64 m, const bf_filter *filter)
+{
+	uint8	   *bits;
+
+	if (converts_at_once(filter, m))
+	{
+		walk->room[side] = filter->sparse
+			? make_dense_value(filter, &walk->converted[side], &bits)
+			: make_folded_value(filter, m, &walk->converted[side]);
+		filter = &walk->converted[side];
+	}
+	if (filter->sparse || filter->params.m != m)
+		walk->scratch[side] = palloc(Min(CHUNK_BYTES, m / 8));
+	walk->streams[side] = bf_stream_start(filter, m);
+	walk->limit = Min(walk->limit,
+					  TYPEALIGN(BF_BLOCK_BYTES, PIECE_READS / blocks_joined(filter, m)));
+}
+
+void
+start_walk(FilterWalk *walk, uint64 m, const bf_filter *left, const bf_filter *right)
+{
+	memset(walk, 0, sizeof(*walk));
+	walk->total = m / 8;
+	walk->limit = CHUNK_BYTES;
+	start_side(walk, 0, m, left);
+	if (right != NULL)
+		start_side(walk, 1, m, right);
+}
+
+/* NULL for hashes out of order, which only what is stored can have. */
+static const uint8 *
+read_side(FilterWalk *walk, int side)
+{
+	bf_stream  *stream = &walk->streams[side];
+	const uint8 *piece = bf_stream_read(stream, walk->at, walk->size, walk->scratch[side]);
+
+	while (piece != NULL && stream->unfinished)
+	{
+		CHECK_FOR_INTERRUPTS();
+		piece = bf_stream_continue(stream, walk->at, walk->size, walk->scratch[side]);
+	}
+	if (piece == NULL)
+		report_corrupt_value(check_payload(stream->filter));
+	return piece;
+}
+
+bool
+next_piece(FilterWalk *walk)
+{
+	walk->at += walk->size;
+	if (walk->at >= walk->total)
+		return false;
+	CHECK_FOR_INTERRUPTS();
+	walk->size = Min(walk->limit, walk->total - walk->at);
+	walk->left = read_side(walk, 0);
+	if (walk->streams[1].filter != NULL)
+		walk->right = read_side(walk, 1);
+	return true;
+}
+
+void
+end_walk(FilterWalk *walk)
+{
+	for (int side = 0; side < 2; side++)
+	{
+		if (walk->scratch[side] != NULL)
+			pfree(walk->scratch[side]);
+		if (walk->room[side] != NULL)
+			pfree(walk->room[side]);
+	}
+}
+
+void
+combine_bytes(uint8 *into, const uint8 *from, uint64 size, CombineBits combine)
+{
+	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		combine(into + at, from + at, Min(CHUNK_BYTES, size - at));
+	}
+}
+
+Bloomfilter *
+make_resized_value(const bf_filter *filter, const bf_params *params)
+{
+	bf_filter	resized = {.params = *params};
+	uint8	   *payload;
+	Bloomfilter *value = make_value(&resized, false, &payload);
+	FilterWalk	walk;
+
+	start_walk(&walk, params->m, filter, NULL);
+	while (next_piece(&walk))
+		memcpy(payload + walk.at, walk.left, walk.size);
+	end_walk(&walk);
+	return value;
+}

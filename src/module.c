@@ -1,9 +1,0 @@
-/*
- * module.c
- *		What makes this a loadable module.
- */
-#include "pg_compat.h"
-
-#include "fmgr.h"
-
-PG_MODULE_MAGIC;

@@ -1,0 +1,126 @@
+/*
+ * element.c
+ *		How the elements of a call are hashed, and which types can be elements.
+ */
+#include "pg/pg_compat.h"
+
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "pg/element.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+static bool
+is_string(const ElementType *element)
+{
+	return element->element_class == BF_CLASS_TEXT || element->element_class == BF_CLASS_BPCHAR;
+}
+
+/* Does the collation decide which values of the type are equal? */
+static bool
+is_collatable_text(Oid type, const ElementType *element)
+{
+	return is_string(element) && type_is_collatable(getBaseType(type));
+}
+
+/* Has every string of the database a form in UTF-8? */
+static bool
+converts_all_characters(void)
+{
+	int			encoding = GetDatabaseEncoding();
+
+	return encoding == PG_UTF8 || encoding == PG_SQL_ASCII || encoding == PG_LATIN1;
+}
+
+bool
+find_element_type(Oid type, Oid collation, ElementType *element)
+{
+	if (!OidIsValid(type) || !find_hash_function(type, element))
+		return false;
+	if (is_string(element) && !converts_all_characters())
+		return false;
+	return !is_collatable_text(type, element) ||
+		(OidIsValid(collation) && get_collation_isdeterministic(collation));
+}
+
+/* What to put into a filter in place of values of a type that cannot be hashed. */
+static int
+unhashable_hint(Oid type)
+{
+	type = getBaseType(type);
+	if (OidIsValid(get_element_type(type)))
+		return errhint("Use unnest() to add or look up the elements of an array.");
+	switch (type)
+	{
+		case OIDOID:
+			return errhint("Cast the value to bigint.");
+		case BITOID:
+		case VARBITOID:
+		case CHAROID:
+		case PG_LSNOID:
+			return errhint("Cast the value to text.");
+		default:
+			return errhint("Use an expression of a supported type that is equal for equal values, such as lower(x COLLATE \"default\") for citext. A cast to text is not for every type.");
+	}
+}
+
+static void
+report_unhashable(Oid type, bool is_filter)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot put values of type %s into a bloom filter", format_type_be(type)),
+			 is_filter
+			 ? errhint("Compare filters by @>= and <=@, and unite them by |.")
+			 : unhashable_hint(type)));
+}
+
+static void
+check_collation(Oid collation)
+{
+	if (!OidIsValid(collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDETERMINATE_COLLATION),
+				 errmsg("could not determine which collation to use for bloom filter elements"),
+				 errhint("Use the COLLATE clause to set the collation explicitly.")));
+	if (!get_collation_isdeterministic(collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("nondeterministic collations are not supported for bloom filter elements"),
+				 errdetail("Strings that collation \"%s\" takes as equal have different hashes.",
+						   get_collation_name(collation)),
+				 errhint("Use an expression that is equal for equal strings, such as lower(), under a deterministic collation.")));
+}
+
+void
+resolve_element_type(FunctionCallInfo fcinfo, int argument, ElementType *element)
+{
+	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, argument);
+
+	if (!OidIsValid(type))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("could not determine the type of the bloom filter element")));
+	if (!find_hash_function(type, element))
+		report_unhashable(type, type == get_fn_expr_argtype(fcinfo->flinfo, 1 - argument));
+	if (is_collatable_text(type, element))
+		check_collation(PG_GET_COLLATION());
+}
+
+const ElementType *
+element_type_of_argument(FunctionCallInfo fcinfo, int argument)
+{
+	ElementType *element = fcinfo->flinfo->fn_extra;
+
+	if (element == NULL)
+	{
+		ElementType resolved;
+
+		resolve_element_type(fcinfo, argument, &resolved);
+		element = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(*element));
+		*element = resolved;
+		fcinfo->flinfo->fn_extra = element;
+	}
+	return element;
+}

@@ -1,0 +1,48 @@
+/*
+ * memory.c
+ *		Memory of any size.
+ */
+#include "pg/pg_compat.h"
+
+#include <sys/mman.h>
+
+#include "miscadmin.h"
+#include "pg/memory.h"
+
+#define HUGE_PAGE		(2 * 1024 * 1024)
+
+void *
+allocate_large(MemoryContext context, Size size)
+{
+	char	   *room = MemoryContextAllocExtended(context, size, MCXT_ALLOC_HUGE);
+
+#ifdef MADV_HUGEPAGE
+	if (size >= 4 * HUGE_PAGE)
+	{
+		char	   *first = (char *) TYPEALIGN(HUGE_PAGE, room);
+
+		(void) madvise(first, TYPEALIGN_DOWN(HUGE_PAGE, room + size - first), MADV_HUGEPAGE);
+	}
+#endif
+	return room;
+}
+
+void
+zero_bytes(uint8 *bytes, uint64 size)
+{
+	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		memset(bytes + at, 0, Min(CHUNK_BYTES, size - at));
+	}
+}
+
+void
+copy_bytes(uint8 *to, const uint8 *from, uint64 size)
+{
+	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		memcpy(to + at, from + at, Min(CHUNK_BYTES, size - at));
+	}
+}

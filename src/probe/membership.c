@@ -1,0 +1,155 @@
+/*
+ * membership.c
+ *		Is an element in a filter?
+ */
+#include "pg/pg_compat.h"
+
+#include "filter/errors.h"
+#include "fmgr.h"
+#include "nodes/nodeFuncs.h"
+#include "pg/element.h"
+#include "probe/filter_cache.h"
+
+PG_FUNCTION_INFO_V1(bloomfilter_contains);
+PG_FUNCTION_INFO_V1(bloomfilter_contained);
+
+/* What a membership function keeps from call to call in fn_extra. */
+typedef struct ProbeSite
+{
+	ElementType element;
+	LastFilter	last;
+	bool		literal;		/* the element has one hash in every call */
+	HashElement hashed_by;		/* how and with which seed it is known, or NULL */
+	uint64		seed;
+	uint64		hash;
+} ProbeSite;
+
+/*
+ * Is an argument of the call a literal?  Nothing else stays the same for the
+ * life of fn_extra: PL/pgSQL evaluates one expression with ever new parameters,
+ * and an array's elements change under "filter @> ANY (array)".
+ */
+static bool
+is_literal(const FmgrInfo *function, int argument)
+{
+	Node	   *call = function->fn_expr;
+	List	   *arguments;
+
+	if (call == NULL)
+		return false;
+	if (IsA(call, OpExpr))
+		arguments = ((OpExpr *) call)->args;
+	else if (IsA(call, FuncExpr))
+		arguments = ((FuncExpr *) call)->args;
+	else
+		return false;
+	return argument < list_length(arguments) && IsA(list_nth(arguments, argument), Const);
+}
+
+static pg_noinline ProbeSite *
+make_probe_site(FunctionCallInfo fcinfo, int argument)
+{
+	FmgrInfo   *function = fcinfo->flinfo;
+	ProbeSite	resolved = {0};
+	ProbeSite  *site;
+
+	resolve_element_type(fcinfo, argument, &resolved.element);
+	resolved.literal = is_literal(function, argument) && resolved.element.is_stable;
+	site = MemoryContextAlloc(function->fn_mcxt, sizeof(*site));
+	*site = resolved;
+	function->fn_extra = site;
+	return site;
+}
+
+static pg_noinline uint64
+hash_literal(ProbeSite *site, HashElement hash, Datum value, uint64 seed)
+{
+	if (site->hashed_by != hash || site->seed != seed)
+	{
+		site->hash = hash(value, seed);
+		site->seed = seed;
+		site->hashed_by = hash;
+	}
+	return site->hash;
+}
+
+/* Is that the value the filter was opened from last? */
+static inline bool
+is_opened_last(const LastFilter *last, const char *value)
+{
+	switch (last->last_is)
+	{
+		case LAST_COPIED:
+			return VARATT_IS_EXTERNAL_ONDISK(value) &&
+				memcmp(value, last->identity, TOAST_POINTER_SIZE) == 0 &&
+				last->opened_at > shortcuts_revoked_at;
+		case LAST_IN_MEMORY:
+			return VARATT_IS_4B_U(value) && VARSIZE_4B(value) >= IDENTITY_SIZE &&
+				memcmp(value, last->identity, IDENTITY_SIZE) == 0;
+		default:
+			return false;
+	}
+}
+
+/* Opens a filter for one probe: at no cost if it is the call site's last one. */
+static inline OpenedFilter *
+open_cached_filter(LastFilter *last, Datum value)
+{
+	if (unlikely(!is_opened_last(last, DatumGetPointer(value))))
+		return open_other_filter(last, value);
+	if (last->last_is == LAST_IN_MEMORY)
+		move_opened(&last->opened, (const uint8 *) DatumGetPointer(value) + IDENTITY_SIZE);
+	return last->filter;
+}
+
+/* Frees what nobody keeps: the array of "filter @> ANY (array)" is one row. */
+static inline void
+close_cached_filter(LastFilter *last)
+{
+	if (unlikely(last->detoasted != NULL))
+	{
+		pfree(last->detoasted);
+		last->detoasted = NULL;
+	}
+}
+
+static pg_attribute_always_inline bool
+probe(FunctionCallInfo fcinfo, int filter_argument, int argument)
+{
+	ProbeSite  *site = fcinfo->flinfo->fn_extra;
+	Datum		value = PG_GETARG_DATUM(filter_argument);
+	OpenedFilter *opened;
+	const bf_params *params;
+	Datum		element = PG_GETARG_DATUM(argument);
+	HashElement hash;
+	bool		found;
+
+	if (unlikely(site == NULL))
+		site = make_probe_site(fcinfo, argument);
+	opened = open_cached_filter(&site->last, value);
+	params = &opened->filter.params;
+	hash = lookup_hash(&site->element, params->element_class);
+	if (unlikely(hash == NULL))
+	{
+		if (params->element_class != BF_CLASS_NONE)
+			report_class_mismatch(params->element_class, site->element.element_class);
+		return false;
+	}
+	found = probe_opened(value, opened,
+						 site->literal ? hash_literal(site, hash, element, params->seed)
+						 : hash(element, params->seed));
+	close_cached_filter(&site->last);
+	return found;
+}
+
+Datum
+bloomfilter_contains(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(probe(fcinfo, 0, 1));
+}
+
+Datum
+bloomfilter_contained(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(probe(fcinfo, 1, 0));
+}
