@@ -416,59 +416,29 @@ COMMENT ON AGGREGATE bloom_agg(anycompatible, bloomfilter) IS
 -- Aggregates over filters
 --
 
-CREATE FUNCTION bloom_union_agg_add(internal, bloomfilter) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloomfilter_union_agg_add' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_union_agg_add(internal, bloomfilter) IS 'aggregate transition function';
+CREATE FUNCTION bloom_union_agg_add(bloomfilter, bloomfilter) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_union_agg_add' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_union_agg_add(bloomfilter, bloomfilter) IS 'aggregate transition and combine function';
 
-CREATE FUNCTION bloom_union_agg_combine(internal, internal) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloomfilter_union_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_union_agg_combine(internal, internal) IS 'aggregate combine function';
-
-CREATE FUNCTION bloom_union_agg_serialize(internal) RETURNS bytea
-	AS 'MODULE_PATHNAME', 'bloomfilter_union_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_union_agg_serialize(internal) IS 'aggregate serialization function';
-
-CREATE FUNCTION bloom_union_agg_deserialize(bytea, internal) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloomfilter_union_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_union_agg_deserialize(bytea, internal) IS 'aggregate deserialization function';
-
-CREATE FUNCTION bloom_union_agg_final(internal) RETURNS bloomfilter
+CREATE FUNCTION bloom_union_agg_final(bloomfilter) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_union_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_union_agg_final(internal) IS 'aggregate final function';
+COMMENT ON FUNCTION bloom_union_agg_final(bloomfilter) IS 'aggregate final function';
 
 CREATE AGGREGATE bloom_union_agg(bloomfilter) (
-	SFUNC = bloom_union_agg_add, STYPE = internal, SSPACE = 10000,
-	FINALFUNC = bloom_union_agg_final, COMBINEFUNC = bloom_union_agg_combine,
-	SERIALFUNC = bloom_union_agg_serialize, DESERIALFUNC = bloom_union_agg_deserialize,
+	SFUNC = bloom_union_agg_add, STYPE = bloomfilter, SSPACE = 10000,
+	FINALFUNC = bloom_union_agg_final, COMBINEFUNC = bloom_union_agg_add,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_union_agg(bloomfilter) IS
 	'filter of the elements of all non-null filters';
 
-CREATE FUNCTION bloom_intersect_agg_add(internal, bloomfilter) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloomfilter_intersect_agg_add' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_intersect_agg_add(internal, bloomfilter) IS 'aggregate transition function';
-
-CREATE FUNCTION bloom_intersect_agg_combine(internal, internal) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloomfilter_intersect_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_intersect_agg_combine(internal, internal) IS 'aggregate combine function';
-
-CREATE FUNCTION bloom_intersect_agg_serialize(internal) RETURNS bytea
-	AS 'MODULE_PATHNAME', 'bloomfilter_intersect_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_intersect_agg_serialize(internal) IS 'aggregate serialization function';
-
-CREATE FUNCTION bloom_intersect_agg_deserialize(bytea, internal) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloomfilter_intersect_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_intersect_agg_deserialize(bytea, internal) IS 'aggregate deserialization function';
-
-CREATE FUNCTION bloom_intersect_agg_final(internal) RETURNS bloomfilter
-	AS 'MODULE_PATHNAME', 'bloomfilter_intersect_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_intersect_agg_final(internal) IS 'aggregate final function';
+CREATE FUNCTION bloom_intersect_agg_add(bloomfilter, bloomfilter) RETURNS bloomfilter
+	AS 'MODULE_PATHNAME', 'bloomfilter_intersect_agg_add' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_intersect_agg_add(bloomfilter, bloomfilter) IS 'aggregate transition and combine function';
 
 CREATE AGGREGATE bloom_intersect_agg(bloomfilter) (
-	SFUNC = bloom_intersect_agg_add, STYPE = internal, SSPACE = 10000,
-	FINALFUNC = bloom_intersect_agg_final, COMBINEFUNC = bloom_intersect_agg_combine,
-	SERIALFUNC = bloom_intersect_agg_serialize, DESERIALFUNC = bloom_intersect_agg_deserialize,
+	SFUNC = bloom_intersect_agg_add, STYPE = bloomfilter, SSPACE = 10000,
+	COMBINEFUNC = bloom_intersect_agg_add,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_intersect_agg(bloomfilter) IS

@@ -9,10 +9,10 @@
 #include "core/bulk.h"
 #include "core/bytes.h"
 #include "core/sparse.h"
+#include "filter/errors.h"
 #include "filter/measure.h"
 #include "filter/walk.h"
 #include "miscadmin.h"
-#include "pg/aggregate_context.h"
 #include "pg/memory.h"
 #include "utils/memutils.h"
 
@@ -363,6 +363,14 @@ finish_accumulator(Accumulator *accumulator)
 	return view.sparse ? encode_set(&accumulator->set, &view) : copy_value(&view);
 }
 
+Size
+finished_size(Accumulator *accumulator)
+{
+	bf_filter	view = view_accumulator(accumulator);
+
+	return VARHDRSZ + bf_encoded_size(&view);
+}
+
 bytea *
 serialize_accumulator(Accumulator *accumulator)
 {
@@ -377,8 +385,12 @@ deserialize_accumulator(Accumulator *accumulator, const uint8 *bytes, uint64 siz
 {
 	bf_filter	filter;
 	bf_params	params;
+	bf_status	status = bf_decode(bytes, size, BF_STATE, &filter);
 
-	open_serialized(bytes, size, BF_STATE, &filter);
+	if (status.error == BF_OK)
+		status = check_payload(&filter);
+	if (status.error != BF_OK)
+		report_invalid_input(status, NULL);
 	params = filter.params;
 	if (filter.sizing)
 		params.m = 0;

@@ -83,6 +83,9 @@ extern void accumulate_other(Accumulator *accumulator, Accumulator *other);
  */
 extern Bloomfilter *finish_accumulator(Accumulator *accumulator);
 
+/* Its size, if the accumulator does not size itself. */
+extern Size finished_size(Accumulator *accumulator);
+
 /* bloom_agg's final function, by which the planner recognises the aggregate. */
 extern PGDLLEXPORT Datum bloomfilter_agg_final(PG_FUNCTION_ARGS);
 

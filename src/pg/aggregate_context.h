@@ -1,13 +1,12 @@
 /*
  * aggregate_context.h
- *		What all aggregates share: their context, their states, and these as bytes.
+ *		What all aggregates share: their memory context and their states.
  */
 #ifndef BF_AGGREGATE_CONTEXT_H
 #define BF_AGGREGATE_CONTEXT_H
 
 #include "pg/pg_compat.h"
 
-#include "core/format.h"
 #include "fmgr.h"
 
 /*
@@ -35,17 +34,5 @@ require_state(FunctionCallInfo fcinfo, int argument, uint32 kind)
 		report_foreign_state();
 	return state;
 }
-
-/* Decodes and checks bytes that a serialize function is supposed to have made. */
-extern void open_serialized(const uint8 *bytes, uint64 size, bf_source source,
-							bf_filter *filter);
-
-/*
- * A state of several filters: each behind its size in 8 bytes, the least
- * significant first.  Reading takes the next one off the front of what is
- * left, or returns false at the end.
- */
-extern bytea *join_serialized(struct varlena **values, int count);
-extern bool read_serialized(const uint8 **bytes, uint64 *left, bf_filter *filter);
 
 #endif							/* BF_AGGREGATE_CONTEXT_H */

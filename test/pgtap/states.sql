@@ -1,71 +1,40 @@
--- Bytes that no serialize function made, given to the deserialize functions, and what
--- they accept to the combine, final and serialize functions. Between these the state is
--- of type internal, which nothing in SQL can pass on; so the functions are declared
--- once more, with bigint in its place.
+-- The states of the aggregates: bytes that no serialize function made, and states that
+-- are filters, in aggregates that a user puts together.
 BEGIN;
-SELECT plan(13);
+SELECT plan(16);
 
+-- What bloom_agg's deserialize function accepts goes to its combine, final and serialize
+-- functions. Between these the state is of type internal, which nothing in SQL can pass
+-- on; so the functions are declared once more, with bigint in its place.
 CREATE SCHEMA states;
-CREATE TABLE kind AS
-SELECT DISTINCT regexp_replace(prosrc, 'serialize$', '') AS prefix, probin FROM pg_proc p
-JOIN pg_depend ON classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e'
-WHERE refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype') AND prosrc ~ 'agg_serialize$';
-SELECT is(count(*), 3::bigint, 'three kinds of states') FROM kind;
-
 CREATE FUNCTION pg_temp.execute(command text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE command; END $$;
 SELECT pg_temp.execute(format($$
-    CREATE FUNCTION states.%1$sdeserialize(bytea) RETURNS bigint LANGUAGE C STRICT AS %2$L, '%1$sdeserialize';
-    CREATE FUNCTION states.%1$scombine(bigint, bigint) RETURNS bigint LANGUAGE C AS %2$L, '%1$scombine';
-    CREATE FUNCTION states.%1$sfinal(bigint) RETURNS bloomfilter LANGUAGE C AS %2$L, '%1$sfinal';
-    CREATE FUNCTION states.%1$sserialize(bigint) RETURNS bytea LANGUAGE C STRICT AS %2$L, '%1$sserialize';
-    CREATE AGGREGATE states.%1$sread(bytea) (SFUNC = byteacat, STYPE = bytea, FINALFUNC = states.%1$sdeserialize);
-    CREATE AGGREGATE states.%1$sfinish(bigint)
-        (SFUNC = states.%1$scombine, STYPE = bigint, FINALFUNC = states.%1$sfinal);
-    CREATE AGGREGATE states.%1$ssend(bigint)
-        (SFUNC = states.%1$scombine, STYPE = bigint, FINALFUNC = states.%1$sserialize);
-    $$, prefix, probin)) FROM kind;
+    CREATE FUNCTION states.deserialize(bytea) RETURNS bigint LANGUAGE C STRICT AS %1$L, 'bloomfilter_agg_deserialize';
+    CREATE FUNCTION states.combine(bigint, bigint) RETURNS bigint LANGUAGE C AS %1$L, 'bloomfilter_agg_combine';
+    CREATE FUNCTION states.final(bigint) RETURNS bloomfilter LANGUAGE C AS %1$L, 'bloomfilter_agg_final';
+    CREATE FUNCTION states.serialize(bigint) RETURNS bytea LANGUAGE C STRICT AS %1$L, 'bloomfilter_agg_serialize';
+    CREATE AGGREGATE states.read(bytea) (SFUNC = byteacat, STYPE = bytea, FINALFUNC = states.deserialize);
+    CREATE AGGREGATE states.finish(bigint) (SFUNC = states.combine, STYPE = bigint, FINALFUNC = states.final);
+    CREATE AGGREGATE states.send(bigint) (SFUNC = states.combine, STYPE = bigint, FINALFUNC = states.serialize);
+    $$, probin)) FROM pg_proc WHERE oid = 'bloom_agg_final(internal)'::regprocedure;
 
--- Honest states, of each kind and condition.
+-- Honest states, of each condition.
 CREATE AGGREGATE states.build(int) (SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_serialize);
 CREATE AGGREGATE states.build(int, float8) (SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_serialize);
-CREATE AGGREGATE states.unite(bloomfilter) (SFUNC = bloom_union_agg_add, STYPE = internal,
-    FINALFUNC = bloom_union_agg_serialize);
-CREATE AGGREGATE states.intersect(bloomfilter) (SFUNC = bloom_intersect_agg_add, STYPE = internal,
-    FINALFUNC = bloom_intersect_agg_serialize);
-CREATE TABLE filter AS
-SELECT bloom_agg(x, 200) AS f, 1 AS n FROM generate_series(1, 50) x
-UNION ALL SELECT bloom_agg(x, 200), 2 FROM generate_series(1, 0) x
-UNION ALL SELECT bloom_agg(x, 200), 3 FROM generate_series(1, 150) x
-UNION ALL SELECT bloom_agg(x, 200), 4 FROM generate_series(1, 5) x;
-CREATE TABLE honest (kind text, name text, state bytea, f bytea);
-INSERT INTO honest SELECT 'bloomfilter_agg_', 'own size', states.build(x), bloom_agg(x)::bytea
-    FROM generate_series(1, 20) x;
-INSERT INTO honest SELECT 'bloomfilter_agg_', 'sized', states.build(x, 10000), bloom_agg(x, 10000)::bytea
-    FROM generate_series(1, 20) x;
-INSERT INTO honest SELECT 'bloomfilter_agg_', 'dense', states.build(x, 40), bloom_agg(x, 40)::bytea
-    FROM generate_series(1, 20) x;
-INSERT INTO honest SELECT 'bloomfilter_union_agg_', 'value', states.unite(f), bloom_union_agg(f)::bytea
-    FROM filter;
-INSERT INTO honest SELECT 'bloomfilter_union_agg_', 'no size', states.unite(f), bloom_union_agg(f)::bytea
-    FROM filter WHERE n = 2;
-INSERT INTO honest SELECT 'bloomfilter_intersect_agg_', 'value', states.intersect(f), bloom_intersect_agg(f)::bytea
-    FROM filter WHERE n <> 2;
-INSERT INTO honest SELECT 'bloomfilter_intersect_agg_', 'both', states.intersect(f), bloom_intersect_agg(f)::bytea
-    FROM filter;
+CREATE TABLE honest AS
+SELECT 'own size' AS name, states.build(x) AS state, bloom_agg(x)::bytea AS f FROM generate_series(1, 20) x
+UNION ALL SELECT 'sized', states.build(x, 10000), bloom_agg(x, 10000)::bytea FROM generate_series(1, 20) x
+UNION ALL SELECT 'dense', states.build(x, 40), bloom_agg(x, 40)::bytea FROM generate_series(1, 20) x;
 
--- '' if all is well.
-CREATE FUNCTION pg_temp.outcome(kind text, state bytea, expected bytea) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.outcome(state bytea, expected bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     f bloomfilter;
     again bloomfilter;
     sent bytea;
 BEGIN
-    EXECUTE format('SELECT states.%1$sfinish(state) FROM (SELECT states.%1$sread($1) AS state) s', kind)
-        INTO f USING state;
-    EXECUTE format('SELECT states.%1$ssend(state) FROM (SELECT states.%1$sread($1) AS state) s', kind)
-        INTO sent USING state;
-    EXECUTE format('SELECT states.%1$sfinish(state) FROM (SELECT states.%1$sread($1) AS state) s', kind)
-        INTO again USING sent;
+    SELECT states.finish(s) INTO f FROM (SELECT states.read(state) AS s) v;
+    SELECT states.send(s) INTO sent FROM (SELECT states.read(state) AS s) v;
+    SELECT states.finish(s) INTO again FROM (SELECT states.read(sent) AS s) v;
     RETURN CASE WHEN f::bytea::bloomfilter <> f OR again <> f OR f::bytea <> expected THEN 'not as expected'
         ELSE 'accepted' END;
 EXCEPTION WHEN invalid_binary_representation OR datatype_mismatch OR invalid_parameter_value THEN
@@ -74,9 +43,7 @@ WHEN others THEN
     RETURN SQLSTATE || ' ' || SQLERRM;
 END
 $$;
-
-SELECT is(pg_temp.outcome(kind, state, f), 'accepted', 'what was sent is what is read: ' || kind || ', ' || name)
-FROM honest ORDER BY kind, name;
+SELECT is(pg_temp.outcome(state, f), 'accepted', 'what was sent is what is read: ' || name) FROM honest ORDER BY name;
 
 CREATE TABLE hostile AS
 SELECT DISTINCT state FROM honest
@@ -89,16 +56,52 @@ UNION SELECT int8send(9223372036854775807) || state FROM honest
 UNION SELECT a.state || b.state FROM honest a, honest b
 UNION SELECT f FROM honest
 UNION SELECT decode(md5(i::text) || md5((i + 1)::text), 'hex') FROM generate_series(1, 100) i;
-
 CREATE TABLE outcome AS
-SELECT prefix, outcome, count(*), min(left(state::text, 200)) AS example
-FROM kind, hostile, pg_temp.outcome(prefix, state, NULL) outcome GROUP BY prefix, outcome;
-SELECT is(array_agg(concat_ws(' ', prefix, outcome, example)) FILTER (WHERE outcome NOT IN ('accepted', 'refused')),
+SELECT outcome, count(*), min(left(state::text, 200)) AS example
+FROM hostile, pg_temp.outcome(state, NULL) outcome GROUP BY outcome;
+SELECT is(array_agg(concat_ws(' ', outcome, example)) FILTER (WHERE outcome NOT IN ('accepted', 'refused')),
     NULL, format('%s hostile states are refused, or are as good as any', sum(count))) FROM outcome;
-SELECT cmp_ok(count, '>', 100::bigint, format('%s states %s by %s', count, outcome, prefix)) FROM outcome
-WHERE outcome = 'refused' ORDER BY prefix;
-SELECT is(count(*), 3::bigint, 'and some are as good, of every kind')
-FROM outcome WHERE outcome = 'accepted' AND count > 20;
+SELECT cmp_ok(count, '>', CASE outcome WHEN 'refused' THEN 100 ELSE 20 END::bigint, format('%s states %s', count, outcome))
+FROM outcome ORDER BY outcome;
+
+-- The states of the others are filters, so every user can put aggregates together.
+CREATE TABLE filter AS
+SELECT n, n % 3 AS g, bloom_agg(n * 1000 + x, 200) AS f
+FROM generate_series(1, 30) n, LATERAL generate_series(1, CASE WHEN n % 2 = 0 THEN n ELSE 100 + n END) x GROUP BY n;
+CREATE AGGREGATE states.unfinished(bloomfilter) (SFUNC = bloom_union_agg_add, STYPE = bloomfilter);
+SELECT is(states.unfinished(f), bloom_union_agg(f), 'a union without a final function') FROM filter;
+SELECT ok(count(*) = 690 AND bool_and(u @> n * 1000 + x), 'its result can be probed again and again')
+FROM (SELECT states.unfinished(f) AS u FROM filter) u, filter, generate_series(1, 30) x WHERE n % 2 = 1 OR x <= n;
+SELECT is(states.unfinished(u), (SELECT bloom_union_agg(f) FROM filter), 'and is the input of the same aggregate')
+FROM (SELECT states.unfinished(f) AS u FROM filter GROUP BY g) u;
+SELECT is(array_agg(u ORDER BY n), (SELECT array_agg((SELECT bloom_union_agg(f) FROM filter WHERE n <= o.n) ORDER BY n) FROM filter o),
+    'a window that grows') FROM (SELECT n, states.unfinished(f) OVER (ORDER BY n) AS u FROM filter) w;
+SELECT is(count(*), 30::bigint, 'a window that moves')
+FROM (SELECT n, bloom_union_agg(f) OVER w AS u, bloom_intersect_agg(f) OVER w AS i FROM filter
+    WINDOW w AS (ORDER BY n ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)) w
+WHERE (u, i) IS NOT DISTINCT FROM (SELECT ROW (bloom_union_agg(f), bloom_intersect_agg(f)) FROM filter
+    WHERE filter.n BETWEEN w.n - 2 AND w.n);
+
+CREATE FUNCTION pg_temp.initial(name text, sfunc text, initial bloomfilter) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE AGGREGATE states.%I(bloomfilter) (SFUNC = %I, STYPE = bloomfilter, INITCOND = %L)', name, sfunc, initial);
+END
+$$;
+SELECT pg_temp.initial('unite', 'bloom_union_agg_add', (SELECT bloom_agg(x, 200) FROM generate_series(1, 90) x));
+SELECT pg_temp.initial('intersect', 'bloom_intersect_agg_add', (SELECT bloom_agg(x, 200) FROM generate_series(1, 190) x));
+SELECT is(states.unite(f), (SELECT bloom_agg(x, 200) FROM generate_series(1, 90) x) | bloom_union_agg(f),
+    'the initial state of a union is the same for every group: ' || g) FROM filter GROUP BY g ORDER BY g;
+SELECT ok(bool_and(i = (SELECT bloom_agg(x, 200) FROM generate_series(1, 190) x) & rest), 'and that of an intersection')
+FROM (SELECT states.intersect(f) AS i, bloom_intersect_agg(f) AS rest FROM filter WHERE n % 2 = 1 GROUP BY g) g;
+
+-- An intersection changes its state in place, and nothing else.
+CREATE TABLE first AS SELECT bloom_agg(x, 200) AS f FROM generate_series(1, 190) x;
+ALTER TABLE first ALTER f SET STORAGE PLAIN;
+UPDATE first SET f = f::bytea::bloomfilter;
+SELECT ok((SELECT bloom_intersect_agg(f) = a.f & b.f FROM (SELECT a.f UNION ALL SELECT b.f) v (f)) AND a.f = c.f,
+    'an intersection changes no argument')
+FROM (SELECT f FROM first) a, (SELECT bloom_agg(x, 200) AS f FROM generate_series(100, 290) x) b,
+    (SELECT bloom_agg(x, 200) AS f FROM generate_series(1, 190) x) c;
 
 SELECT * FROM finish();
 ROLLBACK;

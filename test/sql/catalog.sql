@@ -24,7 +24,8 @@ ORDER BY 1, 2, 3;
 
 -- aggregates can run in parallel
 SELECT aggfnoid::regprocedure FROM members JOIN pg_aggregate ON aggfnoid = objid
-WHERE classid = 'pg_proc'::regclass AND (aggcombinefn = 0 OR aggserialfn = 0 OR aggdeserialfn = 0);
+WHERE classid = 'pg_proc'::regclass AND (aggcombinefn = 0
+	OR aggtranstype = 'internal'::regtype AND (aggserialfn = 0 OR aggdeserialfn = 0));
 
 SELECT typname, typlen, typalign, typstorage FROM pg_type WHERE typname = 'bloomfilter';
 SELECT castsource::regtype, casttarget::regtype, castcontext, castmethod

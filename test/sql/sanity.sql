@@ -147,24 +147,27 @@ SELECT name FROM function WHERE prokind = 'a'
 	AND (proisstrict OR provolatile <> 'i' OR proparallel <> 's' OR oid NOT IN (SELECT aggfnoid FROM aggregate));
 -- with some of what parallel plans need, but not all
 SELECT name FROM aggregate
-WHERE (aggcombinefn = 0) <> (aggserialfn = 0) OR (aggserialfn = 0) <> (aggdeserialfn = 0) OR aggcombinefn = 0;
+WHERE aggcombinefn = 0 OR (aggtranstype = 'internal'::regtype) <> (aggserialfn <> 0)
+	OR (aggserialfn = 0) <> (aggdeserialfn = 0);
 -- whose transition function does not take the state and the arguments, or, being strict, has no first state
 SELECT a.name, t.name FROM aggregate a JOIN function f ON f.oid = aggfnoid LEFT JOIN function t ON t.oid = aggtransfn
 WHERE t.oid IS NULL OR t.proargtypes::text <> aggtranstype || ' ' || f.proargtypes::text OR t.prorettype <> aggtranstype
-	OR t.proisstrict OR aggtranstype <> 'internal'::regtype OR agginitval IS NOT NULL OR aggtransspace <= 0;
--- whose final function does not take the state alone, or is strict: over no rows it makes the result, unless it adds to a filter
+	OR t.proisstrict AND f.proargtypes::text <> aggtranstype::text
+	OR aggtranstype NOT IN ('internal'::regtype, 'bloomfilter'::regtype) OR agginitval IS NOT NULL OR aggtransspace <= 0;
+-- whose result over no rows is NULL, as the final function is strict or there is none; or whose final function takes more than the state
 SELECT a.name, t.name FROM aggregate a JOIN function f ON f.oid = aggfnoid LEFT JOIN function t ON t.oid = aggfinalfn
 WHERE t.oid IS NULL OR t.proargtypes::text <> aggtranstype::text OR t.prorettype <> f.prorettype OR t.proisstrict
 	OR aggfinalextra OR aggfinalmodify <> 'r';
 -- whose other support functions have another signature, or strictness
 SELECT a.name FROM aggregate a LEFT JOIN function c ON c.oid = aggcombinefn LEFT JOIN function s ON s.oid = aggserialfn
 	LEFT JOIN function d ON d.oid = aggdeserialfn
-WHERE (c.proargtypes::oid[]::regtype[], c.prorettype, c.proisstrict)
+WHERE aggtranstype = 'bloomfilter'::regtype AND aggcombinefn <> aggtransfn
+	OR aggtranstype = 'internal'::regtype AND ((c.proargtypes::oid[]::regtype[], c.prorettype, c.proisstrict)
 		IS DISTINCT FROM ('[0:1]={internal,internal}'::regtype[], 'internal'::regtype::oid, false)
 	OR (s.proargtypes::oid[]::regtype[], s.prorettype, s.proisstrict)
 		IS DISTINCT FROM ('[0:0]={internal}'::regtype[], 'bytea'::regtype::oid, true)
 	OR (d.proargtypes::oid[]::regtype[], d.prorettype, d.proisstrict)
-		IS DISTINCT FROM ('[0:1]={bytea,internal}'::regtype[], 'internal'::regtype::oid, true);
+		IS DISTINCT FROM ('[0:1]={bytea,internal}'::regtype[], 'internal'::regtype::oid, true));
 -- that one takes for another when it has forgotten a comma before ORDER BY: those of one name are known
 SELECT proname, array_agg(pronargs ORDER BY oid) FROM function WHERE prokind = 'a' GROUP BY 1 HAVING count(*) > 1;
 -- with moving frames, sort operators, or of another kind: none of ours
