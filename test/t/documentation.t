@@ -1,5 +1,6 @@
 #!/usr/bin/python3 -B
 """Runs the SQL in README.md and doc/*.md, and compares the output shown there.
+Follows every relative link of the Markdown pages to its file and its anchor.
 
 Every ```sql block is run, the blocks of a file one after the other in one
 session and one transaction, whose beginnings and ends in the text are left
@@ -7,6 +8,7 @@ out; a ```text block behind it must be what psql prints for it, up to the error
 that a block with "-- ERROR" is about.  A block marked ```sql no-run is left
 out.  Prints TAP; connects as psql does.
 """
+import collections
 import pathlib
 import re
 import subprocess
@@ -16,6 +18,8 @@ from harness import done, ok
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```sql\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.M | re.S)
 MARK = "--- block %d ---"
+CODE = re.compile(r"^ *```.*?^ *```$", re.M | re.S)
+LINK = re.compile(r"\]\(\s*<?([^)>\s]+)|\b(?:href|src|srcset)=[\"']([^\"'\s]+)")
 
 
 def run(blocks):
@@ -40,7 +44,42 @@ def tidy(text):
     return [line.rstrip() for line in (text or "").strip("\n").split("\n")]
 
 
+def prose(page):
+    return CODE.sub("", page.read_text())
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub derives them."""
+    slugs = collections.Counter()
+    found = set()
+    for heading in re.findall(r"^#{1,6} +(.*?)[ #]*$", prose(page), re.M):
+        slug = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        found.add("%s-%d" % (slug, slugs[slug]) if slugs[slug] else slug)
+        slugs[slug] += 1
+    return found
+
+
+def broken_links(page):
+    """The relative links of a page that lead to no file or to no anchor, and the number of its relative links."""
+    links = [a or b for a, b in LINK.findall(prose(page))]
+    links = [link for link in links if not re.match(r"[a-z]+:", link)]
+    broken = []
+    for link in links:
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    return broken, len(links)
+
+
+def check_links():
+    for page in sorted(ROOT.glob("*.md")) + sorted((ROOT / "doc").glob("*.md")) + sorted((ROOT / "test").glob("*.md")):
+        broken, number = broken_links(page)
+        ok(not broken, "%s: %d relative links" % (page.relative_to(ROOT), number), *broken)
+
+
 def main():
+    check_links()
     for path in [ROOT / "README.md"] + sorted((ROOT / "doc").glob("*.md")):
         blocks = BLOCK.findall(path.read_text())
         outputs = run(blocks) if blocks else []
