@@ -32,30 +32,29 @@ CREATE TYPE bloomfilter (
 	ALIGNMENT = double,
 	STORAGE = external
 );
-COMMENT ON TYPE bloomfilter IS
-	'Bloom filter: a set that answers "is this element in it?" with "no" or "probably"';
+COMMENT ON TYPE bloomfilter IS 'Bloom filter: a set whose membership test has no false negatives';
 
 CREATE FUNCTION bloom_from_bytea(bytea) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_from_bytea(bytea) IS 'filter from its binary form, validated';
+COMMENT ON FUNCTION bloom_from_bytea(bytea) IS 'convert binary form to filter, with validation';
 
 CREATE FUNCTION bloom_to_bytea(bloomfilter) RETURNS bytea
 	AS 'MODULE_PATHNAME', 'bloomfilter_to_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_to_bytea(bloomfilter) IS 'binary form of a filter';
+COMMENT ON FUNCTION bloom_to_bytea(bloomfilter) IS 'convert filter to binary form';
 
 CREATE CAST (bytea AS bloomfilter) WITH FUNCTION bloom_from_bytea(bytea);
-COMMENT ON CAST (bytea AS bloomfilter) IS 'filter from its binary form, validated';
+COMMENT ON CAST (bytea AS bloomfilter) IS 'convert binary form to filter, with validation';
 
 CREATE CAST (bloomfilter AS bytea) WITH FUNCTION bloom_to_bytea(bloomfilter);
-COMMENT ON CAST (bloomfilter AS bytea) IS 'binary form of a filter';
+COMMENT ON CAST (bloomfilter AS bytea) IS 'convert filter to binary form';
 
 --
--- Creating filters, adding elements
+-- Creating filters and adding elements
 --
--- Elements are declared anycompatible rather than anyelement so that an untyped
--- literal works, as text: filter @> 'alice'.  A second function for text would
--- do that, too, but also draw in every type that casts to text, such as citext,
--- and answer for its values as if they were text.
+-- Elements are anycompatible, not anyelement, so that an untyped literal
+-- resolves to text, as in filter @> 'alice'.  An overload for text would also
+-- allow that, but it would capture every type with an implicit cast to text,
+-- such as citext, and treat its values as text.
 --
 
 CREATE FUNCTION bloom_create(
@@ -66,12 +65,12 @@ CREATE FUNCTION bloom_create(
 	RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_create' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_create(float8, float8, text, bigint) IS
-	'empty filter with room for so many distinct elements at a false-positive rate';
+	'empty filter for a number of distinct elements and a false-positive rate';
 
 CREATE FUNCTION bloom_add(filter bloomfilter, element anycompatible) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_add(bloomfilter, anycompatible) IS
-	'filter with one element more; NULL adds nothing';
+	'add an element to a filter; NULL adds nothing';
 
 CREATE FUNCTION bloom_bytes(
 	expected_items float8,
@@ -80,7 +79,7 @@ CREATE FUNCTION bloom_bytes(
 	RETURNS bigint
 	AS 'MODULE_PATHNAME', 'bloomfilter_bytes' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_bytes(float8, float8, text) IS
-	'bytes that a filter for so many distinct elements takes when it is full';
+	'size in bytes of a full filter for a number of distinct elements';
 
 --
 -- Membership
@@ -89,17 +88,17 @@ COMMENT ON FUNCTION bloom_bytes(float8, float8, text) IS
 CREATE FUNCTION bloom_contains_sel(internal, oid, internal, integer) RETURNS float8
 	AS 'MODULE_PATHNAME', 'bloomfilter_contains_sel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bloom_contains_sel(internal, oid, internal, integer) IS
-	'restriction selectivity of @> and <@ with a filter';
+	'restriction selectivity of filter membership operators';
 
 CREATE FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
 	AS 'MODULE_PATHNAME', 'bloomfilter_contains_joinsel' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, internal) IS
-	'join selectivity of @> and <@ with a filter';
+	'join selectivity of filter membership operators';
 
 CREATE FUNCTION bloom_contains(filter bloomfilter, element anycompatible) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloomfilter_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4;
 COMMENT ON FUNCTION bloom_contains(bloomfilter, anycompatible) IS
-	'is the element in the filter? false is certain, true is probable';
+	'does the filter contain the element? false is certain, true is probable';
 
 CREATE FUNCTION bloom_contained(element anycompatible, filter bloomfilter) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloomfilter_contained' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 4;
@@ -109,13 +108,15 @@ CREATE OPERATOR @> (
 	LEFTARG = bloomfilter, RIGHTARG = anycompatible, FUNCTION = bloom_contains,
 	COMMUTATOR = <@, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
 );
-COMMENT ON OPERATOR @> (bloomfilter, anycompatible) IS 'filter contains element, probably';
+COMMENT ON OPERATOR @> (bloomfilter, anycompatible) IS
+	'contains: false is certain, true is probable';
 
 CREATE OPERATOR <@ (
 	LEFTARG = anycompatible, RIGHTARG = bloomfilter, FUNCTION = bloom_contained,
 	COMMUTATOR = @>, RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
 );
-COMMENT ON OPERATOR <@ (anycompatible, bloomfilter) IS 'element is in filter, probably';
+COMMENT ON OPERATOR <@ (anycompatible, bloomfilter) IS
+	'is contained by: false is certain, true is probable';
 
 --
 -- Set algebra
@@ -124,7 +125,7 @@ COMMENT ON OPERATOR <@ (anycompatible, bloomfilter) IS 'element is in filter, pr
 CREATE FUNCTION bloom_union(bloomfilter, bloomfilter) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_union' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_union(bloomfilter, bloomfilter) IS
-	'filter of the elements of either filter';
+	'filter of the elements of both filters';
 
 CREATE OPERATOR | (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_union, COMMUTATOR = |
@@ -134,7 +135,7 @@ COMMENT ON OPERATOR | (bloomfilter, bloomfilter) IS 'union';
 CREATE FUNCTION bloom_intersection(bloomfilter, bloomfilter) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_intersection' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_intersection(bloomfilter, bloomfilter) IS
-	'filter that contains what both filters contain';
+	'filter of the elements that both filters contain';
 
 CREATE OPERATOR & (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_intersection, COMMUTATOR = &
@@ -144,30 +145,30 @@ COMMENT ON OPERATOR & (bloomfilter, bloomfilter) IS 'intersection';
 CREATE FUNCTION bloom_superset(bloomfilter, bloomfilter) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloomfilter_superset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_superset(bloomfilter, bloomfilter) IS
-	'are all bits of the second filter set in the first, so that it may hold all its elements?';
+	'does the first filter have all bits of the second? false: an element is missing';
 
 CREATE FUNCTION bloom_subset(bloomfilter, bloomfilter) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloomfilter_subset' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_subset(bloomfilter, bloomfilter) IS
-	'are all bits of the first filter set in the second, so that it may hold all its elements?';
+	'does the second filter have all bits of the first? false: an element is missing';
 
 CREATE OPERATOR @>= (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_superset,
 	COMMUTATOR = <=@, RESTRICT = contsel, JOIN = contjoinsel
 );
-COMMENT ON OPERATOR @>= (bloomfilter, bloomfilter) IS 'may hold all elements of';
+COMMENT ON OPERATOR @>= (bloomfilter, bloomfilter) IS 'is probably a superset of';
 
 CREATE OPERATOR <=@ (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_subset,
 	COMMUTATOR = @>=, RESTRICT = contsel, JOIN = contjoinsel
 );
-COMMENT ON OPERATOR <=@ (bloomfilter, bloomfilter) IS 'all elements may be held by';
+COMMENT ON OPERATOR <=@ (bloomfilter, bloomfilter) IS 'is probably a subset of';
 
 --
--- Equality, order and hashes
+-- Comparison
 --
--- One set with one choice of parameters has one encoding, so these look at the
--- bytes, and are the server's own functions for bytea.
+-- The encoding is canonical, so the server's functions for bytea compare and
+-- hash filters.
 --
 
 CREATE FUNCTION bloom_eq(bloomfilter, bloomfilter) RETURNS boolean
@@ -214,25 +215,25 @@ CREATE OPERATOR < (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_lt,
 	COMMUTATOR = >, NEGATOR = >=, RESTRICT = scalarltsel, JOIN = scalarltjoinsel
 );
-COMMENT ON OPERATOR < (bloomfilter, bloomfilter) IS 'less than, in an arbitrary order';
+COMMENT ON OPERATOR < (bloomfilter, bloomfilter) IS 'less than, in bytewise order';
 
 CREATE OPERATOR <= (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_le,
 	COMMUTATOR = >=, NEGATOR = >, RESTRICT = scalarlesel, JOIN = scalarlejoinsel
 );
-COMMENT ON OPERATOR <= (bloomfilter, bloomfilter) IS 'less than or equal, in an arbitrary order';
+COMMENT ON OPERATOR <= (bloomfilter, bloomfilter) IS 'less than or equal, in bytewise order';
 
 CREATE OPERATOR > (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_gt,
 	COMMUTATOR = <, NEGATOR = <=, RESTRICT = scalargtsel, JOIN = scalargtjoinsel
 );
-COMMENT ON OPERATOR > (bloomfilter, bloomfilter) IS 'greater than, in an arbitrary order';
+COMMENT ON OPERATOR > (bloomfilter, bloomfilter) IS 'greater than, in bytewise order';
 
 CREATE OPERATOR >= (
 	LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_ge,
 	COMMUTATOR = <=, NEGATOR = <, RESTRICT = scalargesel, JOIN = scalargejoinsel
 );
-COMMENT ON OPERATOR >= (bloomfilter, bloomfilter) IS 'greater than or equal, in an arbitrary order';
+COMMENT ON OPERATOR >= (bloomfilter, bloomfilter) IS 'greater than or equal, in bytewise order';
 
 CREATE FUNCTION bloom_sortsupport(internal) RETURNS void
 	AS 'bytea_sortsupport' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
@@ -247,8 +248,10 @@ CREATE OPERATOR CLASS bloomfilter_ops
 	OPERATOR 5 >,
 	FUNCTION 1 bloom_cmp(bloomfilter, bloomfilter),
 	FUNCTION 2 bloom_sortsupport(internal);
-COMMENT ON OPERATOR CLASS bloomfilter_ops USING btree IS 'arbitrary order of filters, for DISTINCT, sorting and merge joins';
-COMMENT ON OPERATOR FAMILY bloomfilter_ops USING btree IS 'arbitrary order of filters, for DISTINCT, sorting and merge joins';
+COMMENT ON OPERATOR CLASS bloomfilter_ops USING btree IS
+	'bytewise order of filters, for sorting, DISTINCT and merge joins';
+COMMENT ON OPERATOR FAMILY bloomfilter_ops USING btree IS
+	'bytewise order of filters, for sorting, DISTINCT and merge joins';
 
 CREATE FUNCTION bloom_hash(bloomfilter) RETURNS integer
 	AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
@@ -256,24 +259,26 @@ COMMENT ON FUNCTION bloom_hash(bloomfilter) IS 'hash';
 
 CREATE FUNCTION bloom_hash_extended(bloomfilter, bigint) RETURNS bigint
 	AS 'hashvarlenaextended' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_hash_extended(bloomfilter, bigint) IS 'hash with a salt';
+COMMENT ON FUNCTION bloom_hash_extended(bloomfilter, bigint) IS 'hash with seed';
 
 CREATE OPERATOR CLASS bloomfilter_ops
 	DEFAULT FOR TYPE bloomfilter USING hash AS
 	OPERATOR 1 =,
 	FUNCTION 1 bloom_hash(bloomfilter),
 	FUNCTION 2 bloom_hash_extended(bloomfilter, bigint);
-COMMENT ON OPERATOR CLASS bloomfilter_ops USING hash IS 'equality of filters, for DISTINCT and GROUP BY';
-COMMENT ON OPERATOR FAMILY bloomfilter_ops USING hash IS 'equality of filters, for DISTINCT and GROUP BY';
+COMMENT ON OPERATOR CLASS bloomfilter_ops USING hash IS
+	'equality of filters, for hash joins and hashed grouping';
+COMMENT ON OPERATOR FAMILY bloomfilter_ops USING hash IS
+	'equality of filters, for hash joins and hashed grouping';
 
 --
--- Estimates
+-- Estimates and information
 --
 
 CREATE FUNCTION bloom_cardinality(bloomfilter) RETURNS float8
 	AS 'MODULE_PATHNAME', 'bloomfilter_cardinality' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_cardinality(bloomfilter) IS
-	'estimated number of distinct elements; Infinity when saturated';
+	'estimated number of distinct elements; Infinity if all bits are set';
 
 CREATE OPERATOR # (RIGHTARG = bloomfilter, FUNCTION = bloom_cardinality);
 COMMENT ON OPERATOR # (NONE, bloomfilter) IS 'estimated number of distinct elements';
@@ -281,22 +286,21 @@ COMMENT ON OPERATOR # (NONE, bloomfilter) IS 'estimated number of distinct eleme
 CREATE FUNCTION bloom_union_cardinality(bloomfilter, bloomfilter) RETURNS float8
 	AS 'MODULE_PATHNAME', 'bloomfilter_union_cardinality' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_union_cardinality(bloomfilter, bloomfilter) IS
-	'estimated number of distinct elements in either filter';
+	'estimated number of distinct elements of the union';
 
 CREATE FUNCTION bloom_intersection_cardinality(bloomfilter, bloomfilter) RETURNS float8
 	AS 'MODULE_PATHNAME', 'bloomfilter_intersection_cardinality' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_intersection_cardinality(bloomfilter, bloomfilter) IS
-	'estimated number of distinct elements in both filters';
+	'estimated number of distinct elements of the intersection';
 
 CREATE FUNCTION bloom_jaccard(bloomfilter, bloomfilter) RETURNS float8
 	AS 'MODULE_PATHNAME', 'bloomfilter_jaccard' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_jaccard(bloomfilter, bloomfilter) IS
-	'estimated similarity: elements in both filters over elements in either';
+	'estimated Jaccard similarity: intersection over union';
 
 CREATE FUNCTION bloom_fpp(bloomfilter) RETURNS float8
 	AS 'MODULE_PATHNAME', 'bloomfilter_fpp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_fpp(bloomfilter) IS
-	'false-positive rate that the filter has now';
+COMMENT ON FUNCTION bloom_fpp(bloomfilter) IS 'current false-positive rate of a filter';
 
 CREATE FUNCTION bloom_info(
 	filter bloomfilter,
@@ -317,8 +321,7 @@ CREATE FUNCTION bloom_info(
 	OUT seed bigint)
 	RETURNS record
 	AS 'MODULE_PATHNAME', 'bloomfilter_info' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION bloom_info(bloomfilter) IS
-	'parameters, contents and condition of a filter';
+COMMENT ON FUNCTION bloom_info(bloomfilter) IS 'parameters, contents and condition of a filter';
 
 --
 -- Reshaping
@@ -327,12 +330,12 @@ COMMENT ON FUNCTION bloom_info(bloomfilter) IS
 CREATE FUNCTION bloom_fold(filter bloomfilter, false_positive_rate float8) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_fold' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_fold(bloomfilter, float8) IS
-	'smallest form of a filter that still has at most that false-positive rate';
+	'fold a filter to the smallest size that keeps a false-positive rate';
 
 CREATE FUNCTION bloom_fold(filter bloomfilter, "like" bloomfilter) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_fold_like' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_fold(bloomfilter, bloomfilter) IS
-	'first filter at the size and false-positive rate of the second, so that the two combine';
+	'bring a filter to the size and requested rate of another, so that they combine';
 
 --
 -- Aggregates over elements
@@ -370,8 +373,9 @@ CREATE FUNCTION bloom_agg_final(internal) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_agg_final(internal) IS 'aggregate final function';
 
--- Over no rows the filter to add to is not known.  The empty filter would lose
--- its elements; strict, this returns NULL.
+-- Strict, unlike bloom_agg_final.  Over no rows the aggregate has not seen the
+-- filter to add to.  The result is then NULL, because an empty filter would lose
+-- that filter's elements.
 CREATE FUNCTION bloom_agg_extend_final(internal) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_agg_final' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_agg_extend_final(internal) IS 'aggregate final function';
@@ -383,7 +387,7 @@ CREATE AGGREGATE bloom_agg(element anycompatible) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(anycompatible) IS
-	'filter of all non-null values, sized by itself for a false-positive rate of 1 %';
+	'filter of all non-null values, sized for their number at a false-positive rate of 1 %';
 
 CREATE AGGREGATE bloom_agg(element anycompatible, expected_items float8) (
 	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
@@ -392,7 +396,7 @@ CREATE AGGREGATE bloom_agg(element anycompatible, expected_items float8) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(anycompatible, float8) IS
-	'filter of all non-null values, with room for so many distinct ones at a false-positive rate of 1 %';
+	'filter of all non-null values, sized for a number of distinct values at 1 %; NULL sizes it automatically';
 
 CREATE AGGREGATE bloom_agg(element anycompatible, expected_items float8, false_positive_rate float8) (
 	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
@@ -401,7 +405,7 @@ CREATE AGGREGATE bloom_agg(element anycompatible, expected_items float8, false_p
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(anycompatible, float8, float8) IS
-	'filter of all non-null values, with room for so many distinct ones (NULL: sized by itself) at a false-positive rate';
+	'filter of all non-null values, sized for a number of distinct values and a false-positive rate';
 
 CREATE AGGREGATE bloom_agg(element anycompatible, filter bloomfilter) (
 	SFUNC = bloom_agg_add, STYPE = internal, SSPACE = 400,
@@ -429,8 +433,7 @@ CREATE AGGREGATE bloom_union_agg(bloomfilter) (
 	FINALFUNC = bloom_union_agg_final, COMBINEFUNC = bloom_union_agg_add,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_union_agg(bloomfilter) IS
-	'filter of the elements of all non-null filters';
+COMMENT ON AGGREGATE bloom_union_agg(bloomfilter) IS 'union of all non-null filters';
 
 CREATE FUNCTION bloom_intersect_agg_add(bloomfilter, bloomfilter) RETURNS bloomfilter
 	AS 'MODULE_PATHNAME', 'bloomfilter_intersect_agg_add' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
@@ -442,4 +445,4 @@ CREATE AGGREGATE bloom_intersect_agg(bloomfilter) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_intersect_agg(bloomfilter) IS
-	'filter that contains what all non-null filters contain; NULL over no rows';
+	'intersection of all non-null filters; NULL if there are none';
