@@ -4,8 +4,8 @@
  *
  * It collects distinct hashes in a set while a sparse filter of them would be
  * smaller than the bits, or, as long as it has no size of its own, up to
- * BF_SIZING_LIMIT of them; then it goes over to bits.  A set takes 11 to 43
- * bytes for each hash.  Everything is in the memory context that the
+ * BF_SIZING_LIMIT of them; then it goes over to bits.  A set takes 11 to 62
+ * bytes for each hash, as the smaller sets that it outgrew stay in the context.  Everything is in the memory context that the
  * accumulator was created in.
  */
 #ifndef BF_ACCUMULATOR_H

@@ -8,12 +8,14 @@
  */
 #include "pg/pg_compat.h"
 
+#include "catalog/pg_type.h"
 #include "core/hex.h"
 #include "filter/errors.h"
 #include "filter/value.h"
 #include "fmgr.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_in);
 PG_FUNCTION_INFO_V1(bloomfilter_out);
@@ -21,6 +23,24 @@ PG_FUNCTION_INFO_V1(bloomfilter_recv);
 PG_FUNCTION_INFO_V1(bloomfilter_send);
 PG_FUNCTION_INFO_V1(bloomfilter_from_bytea);
 PG_FUNCTION_INFO_V1(bloomfilter_to_bytea);
+
+/*
+ * The type is recognised by its input function: its name and its schema may
+ * be any.
+ */
+bool
+is_bloomfilter_type(Oid type)
+{
+	Oid			input;
+	Oid			parameter;
+	FmgrInfo	info;
+
+	if (!OidIsValid(type) || get_typtype(type) != TYPTYPE_BASE)
+		return false;
+	getTypeInputInfo(type, &input, &parameter);
+	fmgr_info(input, &info);
+	return info.fn_addr == bloomfilter_in;
+}
 
 /* Refuses bytes that are no filter. */
 static void

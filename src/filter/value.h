@@ -14,8 +14,8 @@
 /* A value of type bloomfilter: a varlena header, then the encoding of format.h. */
 typedef struct varlena Bloomfilter;
 
-/* The input function, by which the planner recognises the type. */
-extern PGDLLEXPORT Datum bloomfilter_in(PG_FUNCTION_ARGS);
+/* Is a type bloomfilter?  Takes catalog look-ups. */
+extern bool is_bloomfilter_type(Oid type);
 
 /* Hashes are processed in pieces of so many. */
 #define CHUNK_HASHES	(CHUNK_BYTES / 8)

@@ -6,6 +6,7 @@
 
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "filter/value.h"
 #include "mb/pg_wchar.h"
 #include "pg/element.h"
 #include "utils/builtins.h"
@@ -66,13 +67,13 @@ unhashable_hint(Oid type)
 }
 
 static void
-report_unhashable(Oid type, bool is_filter)
+report_unhashable(Oid type)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("cannot put values of type %s into a bloom filter", format_type_be(type)),
-			 is_filter
-			 ? errhint("Compare filters by @>= and <=@, and unite them by |.")
+			 is_bloomfilter_type(type)
+			 ? errhint("Compare filters by @>= and <=@, and unite them by | or bloom_union_agg().")
 			 : unhashable_hint(type)));
 }
 
@@ -103,7 +104,7 @@ resolve_element_type(FunctionCallInfo fcinfo, int argument, ElementType *element
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("could not determine the type of the bloom filter element")));
 	if (!find_hash_function(type, element))
-		report_unhashable(type, type == get_fn_expr_argtype(fcinfo->flinfo, 1 - argument));
+		report_unhashable(type);
 	if (is_collatable_text(type, element))
 		check_collation(PG_GET_COLLATION());
 }

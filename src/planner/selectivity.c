@@ -39,25 +39,6 @@ PG_FUNCTION_INFO_V1(bloomfilter_contains_joinsel);
  */
 #define DEFAULT_SELECTIVITY 0.1
 
-/*
- * Is that our type?  Whoever can create operators can give them this
- * estimator, with any types; our input function is what tells our type,
- * whatever it or its schema is called.
- */
-static bool
-is_bloomfilter_type(Oid type)
-{
-	Oid			input;
-	Oid			parameter;
-	FmgrInfo	info;
-
-	if (!OidIsValid(type) || get_typtype(type) != TYPTYPE_BASE)
-		return false;
-	getTypeInputInfo(type, &input, &parameter);
-	fmgr_info(input, &info);
-	return info.fn_addr == bloomfilter_in;
-}
-
 /* The filter and the other side of an operator's arguments; false if none of them is a filter. */
 static bool
 split_arguments(List *args, Node **filter, Node **element)

@@ -97,6 +97,7 @@ SELECT bloom_agg(x) @> 7::float8 FROM (VALUES (7.0)) AS v (x);
 SELECT bloom_agg(x) @> timestamptz '2024-01-01' FROM (VALUES (timestamp '2024-01-01')) AS v (x);
 SELECT bloom_agg(x) @> timestamptz '2024-01-01' FROM (VALUES (date '2024-01-01')) AS v (x);
 SELECT bloom_create(1) @> bloom_create(1);
+SELECT bloom_agg(bloom_create(1));
 SELECT bloom_agg(x) @> 7 FROM (VALUES ('seven')) AS v (x);
 SELECT bloom_add(bloom_add(bloom_create(10), 1), 'one');
 SELECT bloom_agg(x, bloom_add(bloom_create(10), 'one')) FROM (VALUES (1)) AS v (x);
