@@ -1,0 +1,506 @@
+#!/usr/bin/python3 -B
+"""ALTER EXTENSION bloomtype UPDATE, from each version that is installed to the newest.
+
+Objects of every kind that can depend on the extension are made before the update and answer the same after it. The
+catalog is compared with that of a fresh installation: every row that belongs to the extension, with names in place of
+OIDs, its comments, its privileges and its dependencies.
+
+To prove that the comparison sees what an upgrade script forgets, the test changes one thing of each kind, and it
+updates to a version "next" of its own, whose scripts it puts beside the installed ones and removes. Everything else
+happens in transactions that are rolled back. Connects as libpq does, as a superuser.
+"""
+
+import contextlib
+import os
+import re
+
+import psycopg
+
+from harness import clean_up_when_terminated, done, note, ok, part, same, skip
+
+# ---------------------------------------------------------------------------------------------------
+# The catalog
+# ---------------------------------------------------------------------------------------------------
+
+CATALOGS = [
+    "pg_extension", "pg_type", "pg_proc", "pg_aggregate", "pg_operator", "pg_cast", "pg_opfamily", "pg_opclass",
+    "pg_amop", "pg_amproc",
+]  # fmt: skip
+
+# The extension, its members, and what the server made for a member: array types, and the entries of operator
+# families. Objects of users depend on members in other ways.
+MEMBERS = """
+    WITH RECURSIVE member (classid, objid) AS (
+        SELECT tableoid, oid FROM pg_extension WHERE extname = 'bloomtype'
+        UNION
+        SELECT d.classid, d.objid
+        FROM member JOIN pg_depend d ON d.refclassid = member.classid AND d.refobjid = member.objid
+        WHERE d.deptype IN ('e', 'i', 'a')
+    )"""
+
+IDENTITY = "(pg_identify_object({0}, {1}, 0)).identity"
+
+# What belongs to an object outside its own row.
+AROUND = """
+    jsonb_build_object(
+        'comments', (SELECT jsonb_object_agg(objsubid, description) FROM pg_description
+            WHERE classoid = member.classid AND objoid = member.objid),
+        'initial privileges', (SELECT jsonb_object_agg(objsubid, ARRAY(SELECT unnest(initprivs)::text ORDER BY 1))
+            FROM pg_init_privs WHERE classoid = member.classid AND objoid = member.objid),
+        'depends on', ARRAY(SELECT r.type || ' ' || r.identity || ' (' || d.deptype::text || ')'
+            FROM pg_depend d, pg_identify_object(refclassid, refobjid, refobjsubid) r
+            WHERE d.classid = member.classid AND d.objid = member.objid ORDER BY 1))"""
+
+
+def columns(db, catalog):
+    """Name and type of each column of a catalog, the catalog that its OIDs refer to, and whether it is an array."""
+    return db.execute("""
+        SELECT attname::text, atttypid::regtype::text, pktable::regclass::text, is_array
+        FROM pg_attribute
+            LEFT JOIN pg_get_catalog_foreign_keys() ON fktable = attrelid AND fkcols = ARRAY[attname::text]
+        WHERE attrelid = %s::regclass AND attnum > 0 AND attname <> 'oid'""", [catalog]).fetchall()  # fmt: skip
+
+
+def by_name(name, kind, refers_to, is_array):
+    """An expression for a column that means the same in every database, or None: the column itself does."""
+    if refers_to and is_array:
+        identity = IDENTITY.format(f"'{refers_to}'::regclass", "o")
+        return f"ARRAY(SELECT {identity} FROM unnest(c.{name}::oid[]) WITH ORDINALITY AS u (o, n) ORDER BY n)"
+    if refers_to:
+        return IDENTITY.format(f"'{refers_to}'::regclass", f"c.{name}::oid")
+    if name == "prosqlbody":
+        return "pg_get_function_sqlbody(c.oid)"
+    if kind == "pg_node_tree":
+        return f"pg_get_expr(c.{name}, 0)"
+    if kind == "aclitem[]":
+        return f"ARRAY(SELECT unnest(c.{name})::text ORDER BY 1)"
+    return None
+
+
+def catalog_query(db):
+    """A query for all that belongs to the extension: catalog, name, and the columns as JSON."""
+    queries = []
+    for catalog in CATALOGS:
+        pairs = [(column[0], by_name(*column)) for column in columns(db, catalog)]
+        names = ", ".join(f"'{name}', {expression}" for name, expression in pairs if expression)
+        owner, key = ("pg_proc", "aggfnoid") if catalog == "pg_aggregate" else (catalog, "oid")
+        queries.append(f"""
+            SELECT '{catalog}', {IDENTITY.format("member.classid", "member.objid")},
+                to_jsonb(c) - 'oid' || jsonb_build_object({names}) || {AROUND}
+            FROM member JOIN {catalog} c ON member.classid = '{owner}'::regclass AND member.objid = c.{key}::oid""")
+    return MEMBERS + " UNION ALL ".join(queries)
+
+
+def catalog_of(db, query):
+    db.execute("SET LOCAL search_path = pg_catalog")
+    return {(catalog, name): row for catalog, name, row in db.execute(query)}
+
+
+def differences(got, fresh):
+    found = [f"{' '.join(key)} is missing" for key in fresh.keys() - got.keys()]
+    found += [f"{' '.join(key)} is not in a fresh installation" for key in got.keys() - fresh.keys()]
+    for key in got.keys() & fresh.keys():
+        found += [f"{' '.join(key)}: {column} is {got[key][column]!r}, fresh {fresh[key][column]!r}"
+                  for column in fresh[key] if got[key][column] != fresh[key][column]]  # fmt: skip
+    return sorted(found)
+
+
+def check_the_comparison_itself(db, query):
+    """No kind of object is left out, and no column is compared by number."""
+    unknown = db.execute(MEMBERS + """
+        SELECT DISTINCT classid::regclass::text FROM member WHERE NOT classid::regclass::text = ANY (%s)""",
+        [CATALOGS]).fetchall()  # fmt: skip
+    same(unknown, [], "the comparison knows every catalog that has rows of the extension")
+    kinds = db.execute(MEMBERS + "SELECT DISTINCT typtype::text FROM member JOIN pg_type ON oid = objid").fetchall()
+    same(kinds, [("b",)], "all types are base types, which have no rows in other catalogs")
+    left = [f"{catalog}.{name}" for catalog in CATALOGS for name, kind, refers_to, _ in columns(db, catalog)
+            if re.match("oid|reg", kind) and not refers_to]  # fmt: skip
+    same(left, [], "the comparison has a name for every OID")
+    same({catalog for catalog, _ in catalog_of(db, query)}, set(CATALOGS), "the extension has rows in each of them")
+
+
+# ---------------------------------------------------------------------------------------------------
+# What depends on the extension: kind, how it is made, and a query about it
+# ---------------------------------------------------------------------------------------------------
+
+DEPENDENTS = [
+    ("table with default",
+     "CREATE TABLE kept (id int PRIMARY KEY, f bloomfilter NOT NULL DEFAULT bloom_create(20));"
+     "INSERT INTO kept"
+     " SELECT g, bloom_agg(i, 20) FROM generate_series(1, 9) AS g, generate_series(g, g + 9) AS i GROUP BY g;"
+     "INSERT INTO kept VALUES (10)",
+     "SELECT id, f FROM kept ORDER BY id"),
+    ("array column", "CREATE TABLE arrays AS SELECT array_agg(f ORDER BY id) AS filters FROM kept",
+     "SELECT filters, 5 <@ ANY (filters) FROM arrays"),
+    ("btree index", "CREATE UNIQUE INDEX btree ON kept (f)", "SELECT id FROM kept ORDER BY f LIMIT 3"),
+    ("hash index", "CREATE INDEX hash ON kept USING hash (f)", "SELECT id FROM kept WHERE f = bloom_create(20)"),
+    ("index on an expression", "CREATE INDEX expression ON kept ((# f)) WHERE NOT f @> 5",
+     "SELECT id FROM kept WHERE # f > 9 AND NOT f @> 5 ORDER BY id"),
+    ("foreign key",
+     "CREATE TABLE refers (f bloomfilter REFERENCES kept (f)); INSERT INTO refers SELECT f FROM kept WHERE id < 9",
+     "SELECT count(*) FROM refers JOIN kept USING (f)"),
+    ("exclusion constraint", "CREATE TABLE excluded (f bloomfilter, EXCLUDE USING hash (f WITH =))",
+     "INSERT INTO excluded SELECT f FROM kept ON CONFLICT DO NOTHING RETURNING f"),
+    ("view", "CREATE VIEW seen AS SELECT id, f @> 5 AS five, # f AS n FROM kept", "SELECT * FROM seen ORDER BY id"),
+    ("view with aggregates",
+     "CREATE VIEW united AS"
+     " SELECT bloom_union_agg(f) AS u, bloom_intersect_agg(f) AS i, bloom_agg(id, 20) AS a FROM kept",
+     "SELECT * FROM united"),
+    ("materialized view", "CREATE MATERIALIZED VIEW snapshot AS SELECT id, f::bytea AS bytes FROM kept",
+     "SELECT * FROM snapshot ORDER BY id"),
+    ("SQL function",
+     "CREATE FUNCTION holds(f bloomfilter, v int) RETURNS boolean LANGUAGE sql BEGIN ATOMIC SELECT f @> v; END",
+     "SELECT id, holds(f, 7) FROM kept ORDER BY id"),
+    ("PL/pgSQL function",
+     "CREATE FUNCTION grow(f bloomfilter = bloom_create(20)) RETURNS bloomfilter LANGUAGE plpgsql"
+     " AS 'BEGIN RETURN bloom_add(f, 77); END'",
+     "SELECT grow(), grow(f) FROM kept ORDER BY id"),
+    ("operator", "CREATE OPERATOR ?> (LEFTARG = bloomfilter, RIGHTARG = int, FUNCTION = holds)",
+     "SELECT f ?> 7 FROM kept ORDER BY id"),
+    ("aggregate", "CREATE AGGREGATE all_of(bloomfilter) (SFUNC = bloom_union, STYPE = bloomfilter)",
+     "SELECT all_of(f) FROM kept"),
+    ("domain", "CREATE DOMAIN small AS bloomfilter CHECK ((bloom_info(VALUE)).bits <= 1000)",
+     "SELECT f::small FROM kept ORDER BY id"),
+    ("composite type", "CREATE TYPE pair AS (id int, f bloomfilter);"
+     "CREATE TABLE pairs AS SELECT ROW(id, f)::pair AS p FROM kept", "SELECT (p).f FROM pairs ORDER BY (p).id"),
+    ("range type", "CREATE TYPE span AS RANGE (SUBTYPE = bloomfilter)",
+     "SELECT count(*) FROM kept WHERE f <@ span(bloom_create(20), NULL)"),
+    ("check constraint", "ALTER TABLE kept ADD CHECK (bloom_fpp(f) <= 0.5)",
+     "INSERT INTO kept VALUES (11, bloom_create(100)) RETURNING f"),
+    ("generated column", "ALTER TABLE kept ADD n float8 GENERATED ALWAYS AS (bloom_cardinality(f)) STORED",
+     "UPDATE kept SET f = bloom_add(f, 500) WHERE id = 10 RETURNING n"),
+    ("table partitioned by hash of a filter",
+     "CREATE TABLE by_hash (f bloomfilter) PARTITION BY HASH (f);"
+     "CREATE TABLE even PARTITION OF by_hash FOR VALUES WITH (MODULUS 2, REMAINDER 0);"
+     "CREATE TABLE odd PARTITION OF by_hash FOR VALUES WITH (MODULUS 2, REMAINDER 1);"
+     "INSERT INTO by_hash SELECT f FROM kept",
+     "SELECT tableoid::regclass::text, f FROM by_hash ORDER BY f"),
+    ("table partitioned by ranges of filters",
+     "CREATE TABLE by_range (f bloomfilter) PARTITION BY RANGE (f);"
+     "CREATE TABLE lower PARTITION OF by_range FOR VALUES FROM (MINVALUE) TO (bloom_create(20));"
+     "CREATE TABLE upper PARTITION OF by_range FOR VALUES FROM (bloom_create(20)) TO (MAXVALUE);"
+     "INSERT INTO by_range SELECT f FROM kept",
+     "SELECT tableoid::regclass::text, f FROM by_range ORDER BY f"),
+    ("row-level security policy", "CREATE POLICY members ON kept USING (f @> 5)",
+     "SELECT polname::text, pg_get_expr(polqual, polrelid) FROM pg_policy WHERE polrelid = 'kept'::regclass"),
+    ("trigger", "CREATE TRIGGER changed BEFORE UPDATE ON kept FOR EACH ROW WHEN (NEW.f IS DISTINCT FROM OLD.f)"
+     " EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+     "UPDATE kept SET f = bloom_add(f, 501) WHERE id = 9 RETURNING f"),
+    ("rule", "CREATE RULE unknown AS ON INSERT TO refers WHERE NEW.f = bloom_create(0) DO INSTEAD NOTHING",
+     "SELECT pg_get_ruledef(oid) FROM pg_rewrite WHERE rulename = 'unknown'"),
+    ("statistics", "CREATE STATISTICS numbers ON (bloom_cardinality(f)), (bloom_fpp(f)) FROM kept; ANALYZE kept",
+     "SELECT count(*) FROM pg_stats_ext_exprs WHERE statistics_name = 'numbers'"),
+    ("prepared statement", "PREPARE five AS SELECT id FROM kept WHERE f @> 5 ORDER BY id", "EXECUTE five"),
+]  # fmt: skip
+
+ANSWERS_DO_NOT_STAY = "SAVEPOINT answers", "ROLLBACK TO answers"
+
+
+def create_dependents(db):
+    db.execute("CREATE SCHEMA mine; SET LOCAL search_path = mine, elsewhere; DEALLOCATE ALL")
+    for _, create, _ in DEPENDENTS:
+        db.execute(create)
+
+
+def answers(db):
+    db.execute(ANSWERS_DO_NOT_STAY[0])
+    got = {kind: db.execute(query).fetchall() for kind, _, query in DEPENDENTS}
+    db.execute(ANSWERS_DO_NOT_STAY[1])
+    return got
+
+
+def uses(db):
+    """What in schema mine depends on which member."""
+    return db.execute(MEMBERS + """
+        SELECT pg_describe_object(d.classid, d.objid, d.objsubid), d.deptype::text,
+            pg_describe_object(refclassid, refobjid, refobjsubid)
+        FROM pg_depend d JOIN member ON d.refclassid = member.classid AND d.refobjid = member.objid
+        WHERE (d.classid, d.objid) NOT IN (SELECT classid, objid FROM member) ORDER BY 1, 2, 3""").fetchall()
+
+
+def unused(db):
+    """Types and operator classes that nothing in schema mine depends on."""
+    return db.execute(MEMBERS + """
+        SELECT pg_describe_object(classid, objid, 0) FROM member
+        WHERE classid IN ('pg_type'::regclass, 'pg_opclass'::regclass) AND NOT EXISTS (
+            SELECT FROM pg_depend d WHERE d.refclassid = member.classid AND d.refobjid = member.objid
+                AND (d.classid, d.objid) NOT IN (SELECT classid, objid FROM member))""").fetchall()
+
+
+# ---------------------------------------------------------------------------------------------------
+# Updates
+# ---------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def rolled_back(db):
+    """A transaction that begins without the extension and leaves nothing."""
+    with db.transaction(force_rollback=True):
+        db.execute("DROP EXTENSION IF EXISTS bloomtype CASCADE; CREATE SCHEMA elsewhere")
+        yield
+
+
+def install(db, version):
+    db.execute(f"CREATE EXTENSION bloomtype SCHEMA elsewhere VERSION '{version}'")
+
+
+def update(db, version):
+    db.execute(f"ALTER EXTENSION bloomtype UPDATE TO '{version}'")
+
+
+def fresh_catalog(db, query, version):
+    with rolled_back(db):
+        install(db, version)
+        return catalog_of(db, query)
+
+
+def check_update(db, query, first, last):
+    """Objects of every kind live through the update from one version to another, and the catalog is as if new."""
+    fresh = fresh_catalog(db, query, last)
+    with rolled_back(db):
+        install(db, first)
+        create_dependents(db)
+        before, used = answers(db), uses(db)
+        same(unused(db), [], f"{first}: something depends on each type and operator class")
+        update(db, last)
+        after = answers(db)
+        for kind, _, _ in DEPENDENTS:
+            ok(before[kind] and before[kind] == after[kind], f"{first} to {last}: {kind}", before[kind], after[kind])
+        same(uses(db), used, f"{first} to {last}: dependencies of {len(used)} objects and columns")
+        found = differences(catalog_of(db, query), fresh)
+        ok(not found, f"{first} to {last}: the {len(fresh)} catalog rows of a fresh installation", *found)
+
+
+# ---------------------------------------------------------------------------------------------------
+# What an upgrade script can forget: a change that undoes it, and what the comparison reports
+# ---------------------------------------------------------------------------------------------------
+
+
+def dropped(what, cascade=""):
+    return f"ALTER EXTENSION bloomtype DROP {what}; DROP {what} {cascade}"
+
+
+def catalog_change(change):
+    return f"SET LOCAL allow_system_table_mods = on; {change}"
+
+
+TWO = r"\(elsewhere.bloomfilter,elsewhere.bloomfilter\)"
+
+FORGOTTEN = [
+    ("function", dropped("FUNCTION bloom_jaccard(bloomfilter, bloomfilter)"),
+     rf"pg_proc elsewhere.bloom_jaccard{TWO} is missing"),
+    ("aggregate", dropped("AGGREGATE bloom_intersect_agg(bloomfilter)", "CASCADE"),
+     r"pg_aggregate elsewhere.bloom_intersect_agg\(elsewhere.bloomfilter\) is missing"),
+    ("operator", dropped("OPERATOR # (NONE, bloomfilter)", "CASCADE"),
+     r"pg_operator elsewhere.#\(NONE,elsewhere.bloomfilter\) is missing"),
+    ("cast", dropped("CAST (bloomfilter AS bytea)", "CASCADE"),
+     r"pg_cast \(elsewhere.bloomfilter AS .*bytea\) is missing"),
+    ("operator class", dropped("OPERATOR CLASS bloomfilter_ops USING hash", "CASCADE"),
+     "pg_opclass elsewhere.bloomfilter_ops USING hash is missing"),
+    ("operator family", "ALTER EXTENSION bloomtype DROP OPERATOR CLASS bloomfilter_ops USING hash;"
+     + dropped("OPERATOR FAMILY bloomfilter_ops USING hash", "CASCADE"),
+     "pg_opfamily elsewhere.bloomfilter_ops USING hash is missing"),
+    ("type", "ALTER TYPE bloomfilter RENAME TO bloomfilter_old", "pg_type elsewhere.bloomfilter is missing"),
+    ("operator of an operator class",
+     catalog_change("DELETE FROM pg_amop WHERE amopopr = '<(bloomfilter, bloomfilter)'::regoperator"),
+     r"pg_amop operator 1 \(.*\) of elsewhere.bloomfilter_ops USING btree is missing"),
+    ("support function of an operator class",
+     "ALTER OPERATOR FAMILY bloomfilter_ops USING btree DROP FUNCTION 2 (bloomfilter)",
+     r"pg_amproc function 2 \(.*\) of elsewhere.bloomfilter_ops USING btree is missing"),
+    ("membership", "ALTER EXTENSION bloomtype DROP FUNCTION bloom_fpp(bloomfilter)",
+     r"pg_proc elsewhere.bloom_fpp\(elsewhere.bloomfilter\) is missing"),
+    ("removal", "CREATE FUNCTION bloom_old() RETURNS int LANGUAGE sql RETURN 1;"
+     "ALTER EXTENSION bloomtype ADD FUNCTION bloom_old()",
+     r"pg_proc elsewhere.bloom_old\(\) is not in a fresh installation"),
+    ("dependency",
+     catalog_change("DELETE FROM pg_depend WHERE classid = 'pg_cast'::regclass AND refobjid = 'bloomfilter'::regtype"),
+     r"pg_cast \(elsewhere.bloomfilter AS .*bytea\): depends on is "),
+    ("comment on a function", "COMMENT ON FUNCTION bloom_fpp(bloomfilter) IS NULL",
+     r"pg_proc elsewhere.bloom_fpp\(.*\): comments is None"),
+    ("comment on a type", "COMMENT ON TYPE bloomfilter IS 'x'", "pg_type elsewhere.bloomfilter: comments is "),
+    ("comment on an operator", "COMMENT ON OPERATOR # (NONE, bloomfilter) IS 'x'", r"pg_operator .*: comments is "),
+    ("comment on an operator class", "COMMENT ON OPERATOR CLASS bloomfilter_ops USING hash IS 'x'",
+     "pg_opclass .*: comments is "),
+    ("comment on the extension", "COMMENT ON EXTENSION bloomtype IS 'x'", "pg_extension bloomtype: comments is "),
+    ("version", catalog_change("UPDATE pg_extension SET extversion = 'x' WHERE extname = 'bloomtype'"),
+     "pg_extension bloomtype: extversion is 'x'"),
+    ("cost", "ALTER FUNCTION bloom_fpp(bloomfilter) COST 7", "pg_proc .*bloom_fpp.*: procost is 7"),
+    ("volatility", "ALTER FUNCTION bloom_fpp(bloomfilter) STABLE", "pg_proc .*bloom_fpp.*: provolatile is 's'"),
+    ("parallel safety", "ALTER FUNCTION bloom_fpp(bloomfilter) PARALLEL UNSAFE", "pg_proc .*: proparallel is 'u'"),
+    ("strictness", "ALTER FUNCTION bloom_fpp(bloomfilter) CALLED ON NULL INPUT", "pg_proc .*: proisstrict is False"),
+    ("setting of a function", "ALTER FUNCTION bloom_fpp(bloomfilter) SET search_path = x",
+     "pg_proc .*: proconfig is "),
+    ("schema of a function", "ALTER FUNCTION bloom_fpp(bloomfilter) SET SCHEMA mine",
+     r"pg_proc elsewhere.bloom_fpp\(.*\) is missing"),
+    ("C symbol", "CREATE OR REPLACE FUNCTION bloom_fpp(bloomfilter) RETURNS float8 AS"
+     " '$libdir/bloomtype', 'bloomfilter_cardinality' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100",
+     "pg_proc .*bloom_fpp.*: prosrc is 'bloomfilter_cardinality'"),
+    ("name of a parameter", "CREATE OR REPLACE FUNCTION bloom_fpp(f bloomfilter) RETURNS float8 AS"
+     " '$libdir/bloomtype', 'bloomfilter_fpp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100",
+     "pg_proc .*bloom_fpp.*: proargnames is "),
+    ("default of a parameter", "DO $$ BEGIN EXECUTE replace(pg_get_functiondef("
+     "'bloom_create'::regproc), '0.01', '0.02'); END $$",
+     "pg_proc .*bloom_create.*: proargdefaults is .0.02, "),
+    ("privileges", "REVOKE EXECUTE ON FUNCTION bloom_fpp(bloomfilter) FROM PUBLIC",
+     "pg_proc .*bloom_fpp.*: proacl is "),
+    ("initial privileges", catalog_change("INSERT INTO pg_init_privs VALUES ('bloomfilter'::regtype,"
+     "'pg_type'::regclass, 0, 'e', ARRAY[('=U/' || current_user)::aclitem])"),
+     "pg_type elsewhere.bloomfilter: initial privileges is "),
+    ("owner", "CREATE ROLE bloom_somebody; ALTER FUNCTION bloom_fpp(bloomfilter) OWNER TO bloom_somebody",
+     "pg_proc .*bloom_fpp.*: proowner is 'bloom_somebody'"),
+    ("storage of the type", "ALTER TYPE bloomfilter SET (STORAGE = main)",
+     "pg_type elsewhere.bloomfilter: typstorage is 'm'"),
+    ("binary form of the type", "ALTER TYPE bloomfilter SET (SEND = NONE)",
+     "pg_type elsewhere.bloomfilter: typsend is None"),
+    ("estimator", "ALTER OPERATOR @> (bloomfilter, anycompatible) SET (RESTRICT = NONE)",
+     "pg_operator .*: oprrest is None"),
+    ("mirror image", catalog_change("UPDATE pg_operator SET oprcom = 0 WHERE oid = '<(bloomfilter, bloomfilter)'::"
+     "regoperator"), r"pg_operator elsewhere.<\(.*: oprcom is None"),
+    ("hash joins", catalog_change("UPDATE pg_operator SET oprcanhash = false WHERE oid = "
+     "'=(bloomfilter, bloomfilter)'::regoperator"), "pg_operator .*: oprcanhash is False"),
+    ("state space of an aggregate", catalog_change("UPDATE pg_aggregate SET aggtransspace = 1 WHERE aggfnoid = "
+     "'bloom_union_agg'::regproc"), "pg_aggregate .*bloom_union_agg.*: aggtransspace is 1"),
+    ("parallel plans of an aggregate", catalog_change("UPDATE pg_aggregate SET aggcombinefn = 0 WHERE aggfnoid = "
+     "'bloom_union_agg'::regproc"), "pg_aggregate .*bloom_union_agg.*: aggcombinefn is None"),
+    ("context of a cast", catalog_change("UPDATE pg_cast SET castcontext = 'i' WHERE casttarget = 'bloomfilter'::"
+     "regtype AND castsource = 'bytea'::regtype"), r"pg_cast \(.*bytea AS .*: castcontext is 'i'"),
+    ("default operator class", catalog_change("UPDATE pg_opclass SET opcdefault = false WHERE opcname = "
+     "'bloomfilter_ops'"), "pg_opclass elsewhere.bloomfilter_ops USING btree: opcdefault is False"),
+]  # fmt: skip
+
+
+def reports(found, pattern):
+    return any(re.match(pattern, difference) for difference in found)
+
+
+def check_forgotten(db, query, version):
+    """In the installed version, undoes one thing after the other."""
+    fresh = fresh_catalog(db, query, version)
+    for name, change, pattern in FORGOTTEN:
+        with rolled_back(db):
+            install(db, version)
+            db.execute("CREATE SCHEMA mine; SET LOCAL search_path = elsewhere")
+            db.execute(change)
+            found = differences(catalog_of(db, query), fresh)
+            ok(reports(found, pattern), f"the comparison reports a forgotten {name}", *found)
+
+
+# ---------------------------------------------------------------------------------------------------
+# A version "next" with something new of each kind
+# ---------------------------------------------------------------------------------------------------
+
+NEW_TYPE = """
+    CREATE TYPE bloom_new;
+    CREATE FUNCTION bloom_new_in(cstring) RETURNS bloom_new
+        AS 'byteain' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+    CREATE FUNCTION bloom_new_out(bloom_new) RETURNS cstring
+        AS 'byteaout' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+    CREATE TYPE bloom_new (INPUT = bloom_new_in, OUTPUT = bloom_new_out, STORAGE = extended);
+    CREATE FUNCTION bloom_new_eq(bloom_new, bloom_new) RETURNS boolean
+        AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+    CREATE FUNCTION bloom_new_hash(bloom_new) RETURNS integer
+        AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+    CREATE OPERATOR = (LEFTARG = bloom_new, RIGHTARG = bloom_new, FUNCTION = bloom_new_eq, COMMUTATOR = =, HASHES);"""
+
+# Name, how the upgrade script does it, how the script of the new version does (the same way, or by a replacement in
+# the script of the version before), and what the comparison reports if the upgrade script does not.
+NEXT = [
+    ("function", "CREATE FUNCTION bloom_more(bloomfilter, n integer DEFAULT 2) RETURNS float8 LANGUAGE sql IMMUTABLE"
+     " RETURN 2.0;", None, r"pg_proc elsewhere.bloom_more\(.*\) is missing"),
+    ("operator", "CREATE OPERATOR |? (LEFTARG = bloomfilter, RIGHTARG = bloomfilter, FUNCTION = bloom_jaccard,"
+     " COMMUTATOR = |?);", None, r"pg_operator elsewhere.\|\?\(.*\) is missing"),
+    ("aggregate", "CREATE AGGREGATE bloom_any(bloomfilter) (SFUNC = bloom_union, STYPE = bloomfilter);", None,
+     r"pg_aggregate elsewhere.bloom_any\(.*\) is missing"),
+    ("cast", "CREATE CAST (bytea AS bloom_new) WITHOUT FUNCTION;", None,
+     r"pg_cast \(.*bytea AS .*bloom_new\) is missing"),
+    ("operator class", "CREATE OPERATOR CLASS bloom_new_ops DEFAULT FOR TYPE bloom_new USING hash AS"
+     " OPERATOR 1 =, FUNCTION 1 bloom_new_hash(bloom_new);", None, "pg_opclass elsewhere.bloom_new_ops .* is missing"),
+    ("comment", "COMMENT ON TYPE bloom_new IS 'new';", None, "pg_type elsewhere.bloom_new: comments is None"),
+    ("privileges", "REVOKE EXECUTE ON FUNCTION bloom_hash(bloomfilter) FROM PUBLIC;", None,
+     r"pg_proc elsewhere.bloom_hash\(.*\): initial privileges is None"),
+    ("changed comment", "COMMENT ON OPERATOR # (NONE, bloomfilter) IS 'changed';",
+     (r"(COMMENT ON OPERATOR # \(NONE, bloomfilter\) IS)\s+'[^']*'", r"\1 'changed'"),
+     r"pg_operator elsewhere.#\(.*\): comments is "),
+    ("changed cost", "ALTER FUNCTION bloom_jaccard(bloomfilter, bloomfilter) COST 123;",
+     (r"('bloomfilter_jaccard' [^;]*) COST \d+", r"\1 COST 123"), "pg_proc elsewhere.bloom_jaccard.*: procost is "),
+    ("changed estimator", "ALTER OPERATOR <> (bloomfilter, bloomfilter) SET (RESTRICT = NONE);",
+     (r"RESTRICT = neqsel, ", ""), "pg_operator elsewhere.<>.*: oprrest is "),
+]  # fmt: skip
+
+
+def next_script(script):
+    """The script of the version next."""
+    additions = NEW_TYPE
+    for name, statement, replacement, _ in NEXT:
+        if replacement:
+            script, times = re.subn(*replacement, script)
+            same(times, 1, f"version next has a {name}")
+        else:
+            additions += "\n" + statement
+    return script + additions
+
+
+def upgrade_script(forgotten):
+    return NEW_TYPE + "\n".join(statement for name, statement, _, _ in NEXT if name != forgotten)
+
+
+def write(path, script):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(script)
+    os.chmod(path, 0o644)
+
+
+def check_next(db, query, first, newest):
+    share = db.execute("SELECT setting FROM pg_config WHERE name = 'SHAREDIR'").fetchone()[0]
+    directory = os.path.join(share, "extension")
+    if not os.access(directory, os.W_OK):
+        skip("updates to a version next", "the server's directory of extensions cannot be written to")
+        return
+    whole = os.path.join(directory, "bloomtype--next.sql")
+    step = os.path.join(directory, f"bloomtype--{newest}--next.sql")
+    try:
+        with open(os.path.join(directory, f"bloomtype--{newest}.sql"), encoding="utf-8") as file:
+            write(whole, next_script(file.read()))
+        write(step, upgrade_script(None))
+        check_update(db, query, first, "next")
+        fresh = fresh_catalog(db, query, "next")
+        for name, _, _, pattern in NEXT:
+            write(step, upgrade_script(name))
+            with rolled_back(db):
+                install(db, first)
+                update(db, "next")
+                found = differences(catalog_of(db, query), fresh)
+                ok(reports(found, pattern), f"{first} to next: the comparison reports a forgotten {name}", *found)
+    finally:
+        for path in whole, step:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(path)
+
+
+# ---------------------------------------------------------------------------------------------------
+
+
+def versions(db):
+    """The installed versions that can be created, oldest first."""
+    found = db.execute("SELECT version FROM pg_available_extension_versions WHERE name = 'bloomtype'")
+    return sorted((row[0] for row in found), key=lambda version: [int(number) for number in version.split(".")])
+
+
+def main():
+    clean_up_when_terminated()
+    with psycopg.connect(autocommit=True) as db:
+        db.add_notice_handler(lambda _: None)
+        query = catalog_query(db)
+        there = versions(db)
+        note(f"installed: {', '.join(there)}")
+        same(db.execute("SELECT default_version FROM pg_available_extensions WHERE name = 'bloomtype'").fetchone()[0],
+             there[-1], "the newest version is the default")  # fmt: skip
+        part(check_the_comparison_itself, db, query)
+        for first in there[:-1] or there:
+            part(check_update, db, query, first, there[-1])
+        part(check_forgotten, db, query, there[-1])
+        part(check_next, db, query, there[0], there[-1])
+    done()
+
+
+main()
