@@ -13,7 +13,10 @@ EXTRA_CLEAN = test/unit/build test/fuzz/build
 
 SHLIB_LINK = -lm
 
-PG_CPPFLAGS = -I$(srcdir)/src
+# The control file is where the version is written.
+EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/$(EXTENSION).control)
+
+PG_CPPFLAGS = -I$(srcdir)/src -DBLOOMTYPE_VERSION='"$(EXTVERSION)"'
 
 # A filter's size must not depend on whether the machine fuses multiply and add.
 PG_CFLAGS = -ffp-contract=off
@@ -38,6 +41,7 @@ $(shell $(MKDIR_P) $(SRC:%=src/%); test -e expected || $(LN_S) $(srcdir)/expecte
 endif
 
 $(OBJS): $(wildcard $(srcdir)/src/*/*.h)
+src/pg/module.o: $(srcdir)/$(EXTENSION).control
 
 # The core's own tests need no PostgreSQL: test/unit/Makefile.
 .PHONY: unit
