@@ -4,6 +4,7 @@
  */
 #include "pg/pg_compat.h"
 
+#include "access/htup_details.h"
 #include "core/layout.h"
 #include "filter/measure.h"
 #include "filter/params.h"

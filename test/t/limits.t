@@ -106,7 +106,7 @@ def calls(server):
             prorettype = 'bool'::regtype
         FROM pg_depend JOIN pg_proc p ON p.oid = objid AND classid = 'pg_proc'::regclass
         WHERE deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype')
-            AND NOT 'internal'::regtype = ANY (proargtypes) ORDER BY 1, 3;""")  # fmt: skip
+            AND NOT 'internal'::regtype = ANY (proargtypes) AND proname !~ '_agg_(add|final)$' ORDER BY 1, 3;""")  # fmt: skip
     found = []
     for name, kind, types, _ in (row.split("|") for row in rows):
         types = types.split(",")
