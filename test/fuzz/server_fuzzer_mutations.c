@@ -1,16 +1,14 @@
 /*
- * live_mutate.c
- *		Making bytes for live_fuzzer; see live_mutate.h.
+ * server_fuzzer_mutations.c
+ *		Bytes for server_fuzzer to send; see server_fuzzer_mutations.h.
  */
-#include "live_mutate.h"
+#include "server_fuzzer_mutations.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "acceptable.h"
-
-/* ---- bytes and random numbers ---- */
 
 static void
 reserve(Bytes *bytes, size_t size)
@@ -39,7 +37,7 @@ append_bytes(Bytes *to, const void *data, size_t size)
 	to->size += size;
 }
 
-/* What is new is 0. */
+/* New bytes are 0. */
 static void
 resize(Bytes *bytes, size_t size)
 {
@@ -47,6 +45,14 @@ resize(Bytes *bytes, size_t size)
 	if (size > bytes->size)
 		memset(bytes->data + bytes->size, 0, size - bytes->size);
 	bytes->size = size;
+}
+
+void
+append_network32(Bytes *to, uint32_t value)
+{
+	uint8_t		bytes[] = {(uint8_t) (value >> 24), (uint8_t) (value >> 16), (uint8_t) (value >> 8), (uint8_t) value};
+
+	append_bytes(to, bytes, 4);
 }
 
 uint64_t
@@ -80,8 +86,6 @@ put_rate(uint8_t *bytes, float rate)
 	put(bytes, RATE, 4, bits);
 }
 
-/* ---- what a filter is ---- */
-
 bool
 is_filter(const uint8_t *bytes, size_t size)
 {
@@ -108,8 +112,6 @@ make_key(const Bytes *filter, char *key, size_t size)
 			 (unsigned long long) filter_bits(filter));
 }
 
-/* ---- making valid ones ---- */
-
 static int
 compare_hashes(const void *a, const void *b)
 {
@@ -119,7 +121,7 @@ compare_hashes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts the hashes and drops what comes twice. */
+/* Sorts the hashes and drops duplicates. */
 static void
 order_hashes(Bytes *bytes)
 {
@@ -136,7 +138,7 @@ order_hashes(Bytes *bytes)
 	bytes->size = HEADER + 8 * kept;
 }
 
-/* The most bits of a filter that is not to take long. */
+/* Limits the time that a filter takes: few inputs may have many bits. */
 static uint64_t
 draw_bits_limit(Random *random)
 {
@@ -147,7 +149,7 @@ draw_bits_limit(Random *random)
 	return one_in(random, 50) ? UINT64_C(1) << 17 : UINT64_C(1) << 14;
 }
 
-/* Log-uniform, and a multiple of what the layout asks for. */
+/* Log-uniform, and a multiple of the layout's unit. */
 static uint64_t
 draw_bits(Random *random, int layout)
 {
@@ -205,7 +207,7 @@ fill_bits(uint8_t *bits, size_t size, Random *random)
 	}
 }
 
-/* Up to so many hashes, as a payload. */
+/* A payload of at most that many hashes. */
 static void
 fill_hashes(Bytes *bytes, uint64_t most, Random *random)
 {
@@ -277,7 +279,7 @@ make_filter(Bytes *bytes, Random *random)
 	fill_payload(bytes, random);
 }
 
-/* Changes as little as it can to make bytes a filter. */
+/* Makes bytes a filter with as few changes as possible. */
 static void
 repair(Bytes *bytes, Random *random)
 {
@@ -344,8 +346,6 @@ make_sibling(const Bytes *filter, Bytes *sibling, Random *random)
 	if (one_in(random, 8))
 		put_rate(sibling->data, draw_rate(random));
 }
-
-/* ---- mutations ---- */
 
 static const uint64_t interesting[] = {
 	0, 1, 2, 3, 7, 8, 16, 27, 28, 29, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 511, 512, 513,
@@ -437,13 +437,13 @@ splice(Bytes *bytes, const Bytes *other, Random *random)
 		return;
 	size = one_in(random, 2) ? other->size - from : below(random, other->size - from) + 1;
 	if (one_in(random, 2))
-		bytes->size = at;		/* the rest is the other's */
+		bytes->size = at;		/* drop the rest */
 	if (bytes->size < at + size)
 		resize(bytes, at + size);
 	memcpy(bytes->data + at, other->data + from, size);
 }
 
-/* One change somewhere from the byte first on. */
+/* One change at or behind the byte first. */
 static void
 change_bytes(Bytes *bytes, size_t first, const Bytes *other, Random *random)
 {
@@ -517,8 +517,6 @@ mutate(Bytes *bytes, const Bytes *other, Random *random)
 	cap_bits(bytes, random);
 }
 
-/* ---- text ---- */
-
 void
 make_text(const Bytes *bytes, Bytes *text, Random *random)
 {
@@ -556,7 +554,7 @@ make_text(const Bytes *bytes, Bytes *text, Random *random)
 		}
 	}
 	append_bytes(text, "", 1);
-	text->size--;				/* a 0 behind it, not counted */
+	text->size--;				/* the terminating 0 does not count */
 }
 
 static int

@@ -1,6 +1,6 @@
--- What live_fuzzer needs in the server's database: seeds, elements, and from the
--- catalog every call that the extension offers, with placeholders for arguments.
--- psql variable "vectors_file": where test/golden/vectors.json is.
+-- Prepares the database for server_fuzzer: elements, seeds, and every call that the
+-- catalog lists for the extension, with placeholders for arguments.
+-- psql variable "vectors_file": the path of test/golden/vectors.json.
 
 \set ON_ERROR_STOP on
 \set vectors `cat :'vectors_file'`
@@ -9,9 +9,7 @@ CREATE EXTENSION bloomtype;
 CREATE SCHEMA fuzz;
 SET search_path = fuzz, public;
 
---
--- Elements: literals of every type that a filter takes, and of some that it refuses
---
+-- Elements: literals of every type that a filter takes, and of some that it refuses.
 
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE DOMAIN positive AS integer CHECK (VALUE > 0);
@@ -53,9 +51,8 @@ FROM (VALUES
 
 UPDATE element_type SET literals = literals || ARRAY[repeat('x', 100), repeat('Ä', 5000)]
 WHERE type IN ('text'::regtype, 'varchar'::regtype);
---
--- Seeds: the golden vectors, and what this server makes
---
+
+-- Seeds: the golden vectors, and filters that this server makes.
 
 CREATE TABLE seed (id serial, bytes bytea NOT NULL, made_here boolean NOT NULL DEFAULT false);
 
@@ -92,7 +89,7 @@ BEGIN
 END
 $$;
 
--- Larger ones, from 1 kB to 1 MB: sparse, full, overfull, saturated, folded, empty.
+-- Larger seeds, from 1 kB to 1 MB: sparse, full, overfull, saturated, folded, empty.
 WITH base AS MATERIALIZED (
 	SELECT n, most, fill, bloom_create(n, p, layout, seed) AS f
 	FROM (VALUES (800, 1), (8000, 2), (16000, 2), (80000, 2), (840000, 1)) AS size (n, most),
@@ -111,20 +108,18 @@ FROM (VALUES (1::bigint), (1000), (100000)) AS size (n), (VALUES (0.01), (1e-9))
 	(VALUES ('blocked'), ('classic')) AS kind (layout), (VALUES (0), (42)) AS s (seed);
 SELECT count(keep(f)) FROM (SELECT bloom_union_agg(NULL) AS f UNION ALL SELECT bloom_agg(NULL::integer)) AS none;
 
+-- Calls: every function, aggregate, operator and cast of the extension.
 --
--- Calls: every function, aggregate, operator and cast of the extension
---
--- In them @F and @G stand for filters, @E for an element, @I, @P and @T for a
+-- In a call @F and @G stand for filters, @E for an element, @I, @P and @T for a
 -- bigint, a float8 and a text, @f and @e for a filter and an element of a row.
---
 
 CREATE VIEW member AS
 SELECT classid, objid FROM pg_depend
 WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
 	AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype');
 
--- How to make the argument number n of those types; swapped exchanges the filters.
--- An expected number of elements is large, and mostly has a fraction.
+-- The expression for argument n of the given types; swapped exchanges the filters.
+-- The expected number of elements is large, and mostly has a fraction.
 CREATE FUNCTION argument(types oidvector, n integer, aggregate boolean, swapped boolean, names text[] DEFAULT NULL)
 RETURNS text
 LANGUAGE plpgsql AS $$
@@ -156,8 +151,8 @@ BEGIN
 END
 $$;
 
--- The type's own functions, those that make up aggregates and estimators: not to
--- be called by name; they are reached through what they belong to.
+-- The functions of the type, of aggregates and of estimators. They are called
+-- through the object that they belong to, not by name.
 CREATE VIEW support_function AS
 SELECT p.oid FROM pg_proc p
 WHERE p.prorettype = 'internal'::regtype OR 'internal'::regtype = ANY (p.proargtypes::oid[])
@@ -190,17 +185,17 @@ FROM member JOIN pg_cast c ON classid = 'pg_cast'::regclass AND objid = c.oid
 UNION ALL
 SELECT 'scalar', '@F::text', 'text'::regtype, 1;
 
--- What numbers and words may make fail is kept apart; so is what has no filter to
--- look at, or goes by the number of elements: sizing, which takes long.
+-- Calls that a number or a word can make fail are a kind of their own. So are calls
+-- without a filter: they compute sizes, which takes long.
 UPDATE call SET kind = 'sizing' WHERE sql !~ '@[FGf]' AND sql ~ '@[IPT]';
 UPDATE call SET kind = 'number' WHERE kind = 'scalar' AND sql ~ '@[IPT]';
 
--- An operator as a condition on a column of elements: the planner estimates it.
+-- Operators as conditions on a column of elements, which the planner estimates.
 INSERT INTO call
 SELECT 'predicate', replace(replace(sql, '@E', '@e'), '@G', '@f'), result, filters
 FROM call WHERE kind = 'scalar' AND result = 'boolean'::regtype AND sql LIKE '(%';
 
--- An aggregate as a window function: its state is used again after a result.
+-- Aggregates as window functions: the state continues after a result.
 INSERT INTO call
 SELECT 'window', sql || ' OVER w', result, filters FROM call WHERE kind = 'aggregate' AND sql !~ '@[A-Ze]';
 
@@ -213,25 +208,22 @@ DECLARE
 			AND NOT EXISTS (SELECT FROM fuzz.call WHERE starts_with(sql, p.oid::regproc || '(')));
 BEGIN
 	IF unknown IS NOT NULL THEN
-		RAISE 'live_setup.sql does not know how to make an argument of %', unknown;
+		RAISE 'server_fuzzer_setup.sql does not know how to make an argument of %', unknown;
 	ELSIF missing IS NOT NULL THEN
-		RAISE 'live_setup.sql misses %', missing;
+		RAISE 'server_fuzzer_setup.sql misses %', missing;
 	END IF;
 END
 $$;
 
--- Results as something that a hash of a row can be taken of. A filter must get
--- past the type's own validation again.
+-- Makes the results hashable. A resulting filter must pass the type's validation.
 UPDATE call SET sql = CASE
 	WHEN result = 'bloomfilter'::regtype THEN format('(%s)::bytea::bloomfilter', sql)
 	WHEN result::text IN ('boolean', 'integer', 'bigint', 'double precision', 'real', 'text', 'bytea') THEN sql
 	ELSE format('(%s)::text', sql) END
 WHERE kind <> 'predicate';
 
---
--- Tables for what was accepted: out of line, compressed, inline. The padding makes
--- even small filters leave the row.
---
+-- Tables for accepted filters: out of line, compressed, inline. The padding moves
+-- even small filters out of the row.
 
 CREATE TABLE stored (id bigint NOT NULL, how text NOT NULL, f bloomfilter, key text, pad text) PARTITION BY LIST (how);
 CREATE UNLOGGED TABLE stored_external PARTITION OF stored FOR VALUES IN ('external')
