@@ -29,11 +29,12 @@ save_bytes(const Fuzzer *fuzzer, const char *what, const Bytes *bytes)
 static void
 show_input(const Fuzzer *fuzzer, const Input *input)
 {
-	printf("  input %" PRIu64 " of seed %" PRIu64 ", by %s, %zu bytes; element %s of type %s, "
-		   "integer %s, rate %s, text %s\n",
-		   input->number, fuzzer->seed, way_name(input->way), input->value.size,
-		   input->element ? input->element : "NULL", fuzzer->types[input->type].name,
-		   input->integer, input->rate, input->text);
+	printf("  input %" PRIu64 " of seed %" PRIu64 ", by %s, %zu bytes\n", input->number, fuzzer->seed,
+		   way_name(input->way), input->value.size);
+	if (input->valid)			/* otherwise it has no arguments */
+		printf("  element %s of type %s, integer %s, rate %s, text %s\n",
+			   input->element ? input->element : "NULL", fuzzer->types[input->type].name,
+			   input->integer, input->rate, input->text);
 	printf("  saved as finding-%d.input, .filter and .other\n", fuzzer->counts.findings);
 	save_bytes(fuzzer, "input", &input->sent);
 	save_bytes(fuzzer, "filter", &input->value);
