@@ -1,7 +1,7 @@
 -- Union, intersection, containment and fold. Union is exact, the others never lose
 -- an element.
 BEGIN;
-SELECT plan(308);
+SELECT plan(304);
 
 SET LOCAL jit = off;
 
@@ -79,7 +79,7 @@ SELECT is(
     format('%s, %s: intersection contains what both contain and nothing else', layout, n))
 FROM triple WHERE layout IN ('blocked', 'classic') ORDER BY layout, n;
 
--- Representations: sparse as long as the hashes take less room than the bits.
+-- Representations: sparse while the hashes take less room than the bits.
 SELECT is(pg_temp.representation(f), want, format('%s: %s', what, want))
 FROM (
     SELECT 1, 'union of small sets', pg_temp.ints(1, 10, e) | pg_temp.ints(11, 20, e), 'sparse' FROM maker
@@ -103,16 +103,13 @@ SELECT is((pg_temp.ints(1, 100, e) & pg_temp.ints(51, 150, e))::bytea, pg_temp.i
     layout || ': intersection of sparse filters has the bytes of the common elements')
 FROM maker WHERE layout IN ('blocked', 'classic') ORDER BY layout;
 
--- Different sizes: block counts that divide one another. Filters combine once they have one size.
+-- Different sizes, where block counts divide one another: filters combine once they have one size.
 CREATE TABLE sized AS
 SELECT n, bloom_agg(i) AS f FROM (VALUES (1), (20), (300), (5000), (70000)) v (n), generate_series(1, n) i GROUP BY n;
 
 SELECT cmp_ok(count(DISTINCT (bloom_info(f)).bits), '=', 4::bigint, 'filters that size themselves have several sizes')
 FROM sized;
 
-SELECT throws_ok(format('SELECT a.f %s b.f FROM sized a, sized b WHERE a.n = 300 AND b.n = 5000', op), '22023', NULL,
-    'self-sized, two sizes: ' || op)
-FROM unnest('{|,&,@>=,<=@}'::text[]) WITH ORDINALITY o (op, place) ORDER BY place;
 SELECT is((bloom_fold(b.f, a.f) | a.f)::bytea, (SELECT bloom_agg(i, a.f)::bytea FROM generate_series(1, b.n) i),
     format('%s elements folded to the size of %s are as built there', b.n, a.n))
 FROM sized a JOIN sized b ON a.n < b.n ORDER BY a.n, b.n;
@@ -127,8 +124,8 @@ CREATE FUNCTION pg_temp.with_blocks(e bloomfilter, n bigint) RETURNS bloomfilter
          FROM generate_series(1, 8) i) r (reverse_bytes)
 $$;
 
--- One set, one value: a filter brought to the size and rate of another is the one that would have been built there, to
--- whatever size its bits fold or its hashes are known for; and an error else.
+-- One set, one value: a filter folded to the size and rate of another equals the filter built at that size, wherever
+-- its bits fold or its hashes are known. Otherwise folding is an error.
 CREATE TABLE shape AS
 SELECT b, pg_temp.with_blocks(bloom_create(1, rate), b) AS e
 FROM (VALUES (1, 0.01), (2, 0.012), (3, 0.01), (4, 0.01), (6, 0.011), (24, 0.01), (100, 0.01)) v (b, rate);
@@ -139,13 +136,13 @@ FROM (VALUES (0), (1), (7), (8), (40), (500)) v (n), shape f, shape l,
      LATERAL (SELECT bloom_agg(nullif(i, 0), f.e) AS f FROM generate_series(0, n) i) built;
 SELECT is(count(*) FILTER (WHERE bloom_fold(f, e)::bytea
                                <> (SELECT bloom_agg(nullif(i, 0), e)::bytea FROM generate_series(0, n) i)), 0::bigint,
-    format('%s elements at another size: %s folds are what is built there', n, count(*)))
+    format('%s elements at another size: %s folds equal what is built there', n, count(*)))
 FROM brought WHERE possible GROUP BY n ORDER BY n;
 SELECT throws_ok(format('SELECT bloom_fold(f, e) FROM brought WHERE (n, from_b, to_b) = (%s, %s, %s)', n, from_b, to_b),
     '22023', NULL, format('%s elements, dense, do not go from %s blocks to %s', n, from_b, to_b))
 FROM brought WHERE NOT possible AND n = 500 ORDER BY from_b, to_b;
 
--- The empty filter without a size is the identity of union and swallows intersection.
+-- The empty filter without a size is the identity of union and the zero of intersection.
 CREATE TABLE empty AS SELECT bloom_agg(i) AS e FROM generate_series(1, 0) i;
 CREATE TABLE any_filter (what text, f bloomfilter);
 INSERT INTO any_filter
@@ -189,7 +186,7 @@ FROM maker WHERE layout NOT LIKE '%word' ORDER BY layout;
 SELECT ok(NOT pg_temp.ints(1, 10, e) @>= pg_temp.ints(10, 11, e), layout || ': @>= is exact between sparse filters')
 FROM maker WHERE layout NOT LIKE '%word' ORDER BY layout;
 
--- Fold: nothing is lost, the rate asked for is kept, and no smaller form keeps it.
+-- Fold: it loses no element, keeps the requested rate, and no smaller form keeps it.
 CREATE TABLE folded AS
 SELECT n, p, f, bloom_fold(f, p) AS g
 FROM (SELECT 3000 AS n, bloom_agg(i, NULL, 0.0001) AS f FROM generate_series(1, 3000) i
@@ -206,13 +203,13 @@ SELECT ok(bloom_fpp(g) <= p AND length(g::bytea) <= length(f::bytea),
 FROM folded ORDER BY n, p;
 SELECT ok(length(g::bytea) < length(f::bytea), format('%s elements folded to p = %s take less', n, p)) FROM folded
 WHERE p = 0.1 ORDER BY n;
--- Folding is exact: what the elements would have set in a filter of that size.
+-- Folding is exact: the bits are those that the elements set in a filter of that size.
 SELECT is(substr(g::bytea, 29),
     (SELECT substr(bloom_agg(i, pg_temp.with_blocks(bloom_create(1, 0.0001), (bloom_info(g)).bits / 512))::bytea, 29)
         FROM generate_series(1, n) i),
     format('%s elements folded to p = %s have the bits of a filter of that size', n, p))
 FROM folded ORDER BY n, p;
--- Both of these are dense at every size, so that their bits tell the rate.
+-- These are dense at every size, so that their bits tell the rate.
 SELECT is(
     (SELECT array_agg(d) FROM generate_series(1, (bloom_info(g)).bits / 512 - 1) d
      WHERE (bloom_info(f)).bits / 512 % d = 0

@@ -15,8 +15,8 @@ INSERT INTO form (name, filter) VALUES
     ('classic', 'bloom_agg(x, bloom_create(20000, 0.01, ''classic'')%s)'),
     ('onto a filter', 'bloom_agg(x, (SELECT bloom_agg(''old '' || i, 20000) FROM generate_series(1, 3000) i)%s)');
 
--- 20000 texts, most of them several times, in no order to speak of. No parallel
--- worker can read a temporary table, so this is none.
+-- 20000 texts, most of them several times, in a mixed order. Parallel workers cannot
+-- read temporary tables, so this is a permanent one.
 CREATE TABLE element AS
 SELECT i AS id, 'element ' || i * 7919::bigint % 20000 AS x FROM generate_series(1, 60000) i;
 ALTER TABLE element SET (parallel_workers = 3);
@@ -40,7 +40,7 @@ SELECT is(pg_temp.build(filter, ' ORDER BY x', 'element'), f, name || ': ascendi
 SELECT is(pg_temp.build(filter, ' ORDER BY x DESC', 'element'), f, name || ': descending') FROM want ORDER BY id;
 SELECT is(pg_temp.build(filter, ' ORDER BY md5(x || 1)', 'element'), f, name || ': shuffled') FROM want ORDER BY id;
 
--- Does a plan aggregate in workers?
+-- Whether a plan aggregates in workers.
 CREATE FUNCTION pg_temp.is_partial(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -58,15 +58,15 @@ SET LOCAL max_parallel_workers_per_gather = 4;
 SELECT ok(pg_temp.is_partial(format('SELECT %s FROM element', format(filter, ''))), name || ': the plan is parallel')
 FROM want ORDER BY id;
 SELECT is(pg_temp.build(filter, '', 'element'), f, name || ': parallel') FROM want ORDER BY id;
--- The bytes must not depend on who gets how much: now the workers alone do it, and
--- then most of them have nothing.
+-- The bytes must not depend on which process gets which rows: first only the workers
+-- aggregate, then most of them have no rows.
 SET LOCAL parallel_leader_participation = off;
 SELECT is(pg_temp.build(filter, '', 'element'), f, name || ': parallel, without the leader') FROM want ORDER BY id;
 SELECT is(pg_temp.build(filter, '', 'element WHERE id < 30'),
     pg_temp.build(filter, '', '(SELECT DISTINCT x FROM element WHERE id < 30 OFFSET 0) e'),
     name || ': parallel, most workers without rows') FROM want ORDER BY id;
 
--- Partitions that are aggregated one by one and then together.
+-- Partitions are aggregated one by one, and the results combined.
 SET LOCAL max_parallel_workers_per_gather = 0;
 SET LOCAL enable_partitionwise_aggregate = on;
 CREATE TABLE parted (id int, x text) PARTITION BY HASH (id);
@@ -97,15 +97,15 @@ SELECT is(
      FROM r WHERE i > 0),
     NULL, 'bloom_add gives the bytes of bloom_agg at every number of elements');
 
--- The same set out of an aggregate at once, onto a filter, and by union.
+-- The same set by one aggregate, and added to a filter.
 SELECT is(
     (SELECT bloom_agg(i, (SELECT bloom_agg(i, 100) FROM generate_series(1, n) i))::bytea
         FROM generate_series(n / 2, 2 * n) i),
     (SELECT bloom_agg(i, 100)::bytea FROM generate_series(1, 2 * n) i), format('%s elements onto %s', 2 * n, n))
 FROM unnest(ARRAY[2, 10, 20, 80]) n;
 
--- Filters of many fills, sparse and dense: the union does not depend on their
--- order, nor on the parts that workers happen to get.
+-- Sparse and dense filters: the union does not depend on their order, nor on which
+-- filters each worker gets.
 CREATE TABLE part WITH (fillfactor = 10, parallel_workers = 3) AS
 SELECT id, (SELECT bloom_agg(i, 2000) FROM generate_series(id, id + n) i) AS f
 FROM generate_series(1, 1000) id, LATERAL (SELECT (ARRAY[1, 30, 50, 100, 400, 700])[1 + id * 7919 % 6]) s (n);

@@ -1,7 +1,7 @@
--- Estimates against the truth, within what theory says their errors are, and
--- against the same formulas computed here from the bytes.
+-- Estimates against the truth, within the errors that theory predicts, and against
+-- the same formulas computed here from the bytes.
 BEGIN;
-SELECT plan(143);
+SELECT plan(139);
 
 SET LOCAL jit = off;
 
@@ -70,7 +70,7 @@ SELECT ok(bloom_fpp(f) < 1e-15 AND bloom_union_cardinality(f, g) = 1500 AND bloo
               'sparse filters: exact union, intersection and similarity')
 FROM (SELECT bloom_agg(i, 100000), bloom_agg(i + 500, 100000) FROM generate_series(1, 1000) i) s (f, g);
 
--- The rate that the filter says it has, against what a million probes find.
+-- bloom_fpp against the rate of a million probes.
 SELECT cmp_ok(abs(hits - 1000000 * bloom_fpp(f)), '<=', 4 * sqrt(1000000 * bloom_fpp(f)) + 1,
     format('bloom_fpp against the measured rate: %s elements, %s for %s at %s', n, shape, room, p))
 FROM filter, LATERAL (SELECT f::text::bloomfilter AS g OFFSET 0) c,
@@ -114,7 +114,7 @@ SELECT is(count(*) FILTER (WHERE bloom_intersection_cardinality(a, b) < 0 OR blo
                                'estimates of two sets are symmetric and in range') FROM pair;
 SELECT is(count(*) FILTER (WHERE bloom_jaccard(a, a) <> 1
     OR abs(bloom_intersection_cardinality(a, a) / (# a) - 1) > 1e-9), 0::bigint,
-    'a filter is as similar to itself as can be') FROM pair;
+    'the similarity of a filter to itself is 1') FROM pair;
 -- A small set in a large filter that shares nothing with it.
 SELECT ok(bloom_intersection_cardinality(a, b)
           BETWEEN 0 AND 4 * 1.5 * pg_temp.sigma(10000, (bloom_info(b)).bits, 6, 'blocked'),
@@ -122,7 +122,7 @@ SELECT ok(bloom_intersection_cardinality(a, b)
 FROM (SELECT (SELECT bloom_agg(i, 10000) FROM generate_series(1, 100) i),
      (SELECT bloom_agg(i, 10000) FROM generate_series(101, 10000) i)) s (a, b);
 
--- Thirty days, each of which has all elements of the one before and 1,000 more: their union is the filter of the last.
+-- Thirty days, each with all elements of the day before and 1,000 more: their union is the filter of the last.
 CREATE TABLE nested AS
 SELECT day, bloom_agg(i, 30000) AS f FROM generate_series(1, 30) day, generate_series(1, day * 1000) i GROUP BY day;
 SELECT cmp_ok(abs((# bloom_union_agg(f)) - 30000), '<=',
@@ -130,14 +130,6 @@ SELECT cmp_ok(abs((# bloom_union_agg(f)) - 30000), '<=',
 SELECT is(bloom_union_agg(f)::bytea, (SELECT f::bytea FROM nested WHERE day = 30), 'nested days united are the last')
 FROM nested;
 SELECT cmp_ok(bloom_fpp(bloom_union_agg(f)), '<', 0.0105::float8, 'nested days united keep the rate') FROM nested;
-
--- Self-sized filters of neighbouring sizes.
-SELECT cmp_ok(abs(bloom_union_cardinality(a, b) - 23000), '<=',
-    4 * pg_temp.sigma(23000, least((bloom_info(a)).bits, (bloom_info(b)).bits), 6, 'blocked'),
-    'union estimate of two sizes')
-FROM (SELECT (SELECT bloom_agg(i) FROM generate_series(1, 8000) i),
-     (SELECT bloom_agg(i) FROM generate_series(5001, 23000) i)) s (a, b)
-WHERE (bloom_info(a)).bits < (bloom_info(b)).bits;
 
 -- The empty filters.
 CREATE TABLE empty AS SELECT 'without a size' AS what, bloom_agg(i) AS e FROM generate_series(1, 0) i
@@ -161,8 +153,6 @@ SELECT ok(f @> 1 AND f @> -1 AND (bloom_info(f)).overfull AND (bloom_info(f)).fi
     layout || ': contains everything, is overfull') FROM saturated ORDER BY layout;
 SELECT is(bloom_union_cardinality(f, bloom_add(bloom_create(100, 0.01, layout), 1)), 'Infinity'::float8,
     layout || ': so has its union') FROM saturated ORDER BY layout;
-SELECT is(# f, 'Infinity'::float8, 'a filter of 64 bits is saturated by thousands of elements')
-FROM (SELECT bloom_agg(i, bloom_create(1, 0.01, 'classic')) AS f FROM generate_series(1, 5000) i) s;
 
 -- bloom_info.
 SELECT is(count(*) FILTER (WHERE i.layout = f.shape AND i.element_type = 'bigint'::regtype
@@ -186,11 +176,6 @@ SELECT ok(i.layout = 'classic' AND i.element_type = 'text'::regtype AND i.repres
           AND i.seed = -5, 'bloom_info of a sparse filter')
 FROM (SELECT bloom_agg(x, bloom_create(1000, 0.01, 'classic', -5)) FROM unnest('{a,b,c}'::text[]) x) s (f),
 LATERAL bloom_info(f) i;
-SELECT is((bloom_info(bloom_add(bloom_create(10), x::text::date))).element_type, 'date'::regtype,
-    'bloom_info names the class of a date')
-FROM (VALUES ('2000-01-01')) v (x);
-SELECT is(bytes, 112::bigint, 'ten elements in a filter for a million cost 112 bytes')
-FROM (SELECT bloom_agg(i, 1000000) AS f FROM generate_series(1, 10) i) s, LATERAL bloom_info(f);
 
 SELECT * FROM finish();
 ROLLBACK;

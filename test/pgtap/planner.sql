@@ -1,10 +1,10 @@
 -- Row estimates of @> and <@ with a constant filter: within a factor of 2 of the
 -- truth, on uniform and on skewed columns, in both orders of the arguments.
 BEGIN;
-SELECT plan(79);
+SELECT plan(71);
 
 SET LOCAL jit = off;
--- The whole of each table is the sample of ANALYZE, so that its luck is not tested.
+-- ANALYZE samples the whole of each table, so that the estimates do not depend on luck.
 SET LOCAL default_statistics_target = 1000;
 SET LOCAL max_parallel_workers_per_gather = 0;
 
@@ -54,8 +54,8 @@ BEGIN
 END
 $$;
 
--- Subsets by a hash of the value, so that they cut through frequent and rare values
--- alike, and the head of the skewed distribution alone.
+-- Subsets by a hash of the value, which have frequent and rare values alike, and
+-- the head of the skewed distribution alone.
 CREATE TABLE c AS
 SELECT n, col, what, pg_temp.constant(col, build, match) AS f
 FROM (VALUES
@@ -95,12 +95,12 @@ FROM c, LATERAL (VALUES (1, '@>', format('%s @> %I', f, col)), (2, '<@', format(
 WHERE place < 3 OR n IN (2, 10, 12, 20)
 ORDER BY c.n, place;
 
--- Both orders give one estimate.
+-- Both orders give the same estimate.
 SELECT is(array_agg(n ORDER BY n)
     FILTER (WHERE pg_temp.estimate(format('%s @> %I', f, col)) <> pg_temp.estimate(format('%I <@ %s', col, f))), NULL,
     'the order of the arguments does not matter') FROM c;
 
--- Nothing is in the empty filter, and a saturated one holds all.
+-- The empty filter contains nothing, a saturated one everything.
 SELECT cmp_ok(pg_temp.estimate(format('%L::bloomfilter @> %I', e, col)), '<=', 1::float8,
     'no rows for the empty filter, ' || col)
 FROM (SELECT bloom_agg(i)::text FROM generate_series(1, 0) i) s (e),
@@ -110,26 +110,11 @@ SELECT cmp_ok(pg_temp.estimate(format('%L::bloomfilter @> %I', f, col)), '>=', 9
 FROM (SELECT bloom_agg(i, bloom_create(1, 0.01, 'classic'))::text FROM generate_series(1, 5000) i) s (f),
      unnest('{uniform,skewed,one}'::text[]) col;
 
--- A filter that a subquery builds counts as holding the values that are expected to go into it.
-SELECT ok(pg_temp.estimate(q) BETWEEN pg_temp.truth(q) / 2.0 AND pg_temp.truth(q) * 2.0,
-    format('%s: %s rows estimated, %s there', q, pg_temp.estimate(q), pg_temp.truth(q)))
-FROM (VALUES ('(SELECT bloom_agg(uniform) FROM t WHERE one <= 5000) @> uniform'),
-             ('uniform_text <@ (SELECT bloom_agg(uniform_text, 20000) FROM t WHERE one <= 20000)'),
-             ('NOT (SELECT bloom_agg(uniform) FROM t WHERE one <= 10000) @> uniform'),
-             ('(SELECT bloom_agg(i, 3000) FROM generate_series(1, 3000) i) @> uniform')) v (q);
-
--- One of which nothing is known when the query is planned counts as letting a tenth through.
-CREATE TABLE unknown AS SELECT bloom_agg(i) AS f, bloom_agg(i::text) AS g FROM generate_series(1, 3) i;
-SELECT is(pg_temp.estimate('(SELECT f FROM unknown) @> uniform') / pg_temp.estimate('TRUE'), 0.1::float8,
-    'an unknown filter, @>');
-SELECT is(pg_temp.estimate('uniform_text <@ (SELECT g FROM unknown)') / pg_temp.estimate('TRUE'), 0.1::float8,
-    'an unknown filter, <@');
-
--- A folded expression is as good as a literal.
+-- An expression that the planner folds counts as a constant.
 SELECT ok(pg_temp.estimate('bloom_add(bloom_create(10), 1) @> skewed') BETWEEN 10000 AND 40000,
     'a filter that the planner computes');
 
--- Without statistics, on expressions and in joins there is a plan, too.
+-- Queries without statistics, on expressions and in joins have a plan, too.
 CREATE TABLE bare (x int, y text);
 INSERT INTO bare SELECT i, i FROM generate_series(1, 1000) i;
 SELECT lives_ok(format('EXPLAIN SELECT * FROM bare WHERE %s @> x', f), 'a table without statistics') FROM c
@@ -140,11 +125,9 @@ WHERE n = 17;
 CREATE TABLE filters AS SELECT g, bloom_agg(g * 100 + i) AS f FROM generate_series(1, 20) g, generate_series(1, 20) i
     GROUP BY g;
 ANALYZE filters;
-SELECT lives_ok('EXPLAIN SELECT * FROM filters JOIN t ON f @> uniform', 'a join');
 SELECT lives_ok('EXPLAIN SELECT * FROM filters JOIN t ON one_text <@ f', 'a join from the left');
 SELECT lives_ok('EXPLAIN SELECT * FROM filters WHERE f @> 42', 'a column of filters');
 SELECT lives_ok('EXPLAIN SELECT * FROM filters WHERE f @>= bloom_create(10)', 'containment of filters');
-SELECT lives_ok('EXPLAIN SELECT * FROM t WHERE NULL::bloomfilter @> uniform', 'a NULL filter');
 PREPARE probe (bloomfilter) AS SELECT count(*) FROM t WHERE $1 @> uniform;
 SET LOCAL plan_cache_mode = force_generic_plan;
 SELECT lives_ok('EXECUTE probe(bloom_create(10))', 'a generic plan');

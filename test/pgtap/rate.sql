@@ -7,8 +7,8 @@ SELECT plan(203);
 SET LOCAL jit = off;
 SET LOCAL work_mem = '256MB';
 
--- Measures by asking: each set has elements and a seed of its own, and is asked for
--- as many others as make the number of probes together.
+-- Measures with probes: each set has its own elements and seed, and gets an equal
+-- share of the probes.
 CREATE FUNCTION pg_temp.measured(n bigint, p float8, layout text, sets bigint, probes bigint,
     OUT mean float8, OUT sigma float8) LANGUAGE sql AS $$
     WITH f AS MATERIALIZED (
@@ -39,11 +39,11 @@ SELECT cmp_ok(mean, '>=', p * 0.95 - 4 * sigma, format('%s, n = %s, p = %s: no l
 FROM sets, probes, (VALUES ('blocked'), ('classic')) l (layout), pg_temp.measured(n, p, layout, sets, probes)
 WHERE n IN (10000, 100000) ORDER BY layout, p, n;
 
--- Rates too low to be measured by asking are computed from the bits: the mean over
--- blocks of the share of bits set to the power of k is what random probes would see.
+-- Rates that are too low to measure are computed from the bits: random probes would
+-- find the mean, over blocks, of the share of bits set to the power of k.
 CREATE FUNCTION pg_temp.from_bits(f bytea) RETURNS float8 LANGUAGE sql AS $$
     SELECT CASE
-        -- Sparse: the hashes are compared, so that nothing else is found.
+        -- Sparse: exact.
         WHEN get_byte(f, 2) = 1 THEN 0
         WHEN get_byte(f, 1) = 1 THEN (bit_count(substr(f, 29)) / (8.0 * (length(f) - 28))) ^ get_byte(f, 3)
         ELSE (SELECT avg((bit_count(substr(f, i, 64)) / 512.0::float8) ^ get_byte(f, 3))
@@ -68,7 +68,7 @@ FROM (VALUES (1, 2000), (2, 2000), (4, 2000), (12, 2000), (30, 1000), (100, 500)
      (VALUES ('blocked'), ('classic')) l (layout), pg_temp.computed(n, p, layout, sets)
 ORDER BY layout, p, n;
 
--- A filter that sizes itself, just below and above the numbers where it doubles.
+-- Filters that size themselves, just below and above the numbers where they double.
 CREATE FUNCTION pg_temp.self_sized(n bigint, p float8, sets bigint, probes bigint,
     OUT mean float8, OUT sigma float8) LANGUAGE sql AS $$
     WITH f AS MATERIALIZED (
@@ -95,7 +95,7 @@ SELECT cmp_ok(
      WHERE (SELECT bloom_agg('user' || j) FROM generate_series(1, 200000) j) @> ('nobody' || i)),
     '<=', (10000 * 1.05 + 4 * sqrt(10000 * 0.99))::bigint, 'bloom_agg(text)');
 
--- Elements as they come: consecutive, patterned, short, long.
+-- Elements with patterns: consecutive, short, long.
 CREATE FUNCTION pg_temp.hits(member text, other text, n int, probes int) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     hits bigint;

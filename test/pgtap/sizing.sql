@@ -40,19 +40,19 @@ SELECT is((SELECT array_agg(DISTINCT (bloom_info(bloom_create(n, p, layout))).ha
     format('k, %s, p = %s', layout, p))
 FROM size ORDER BY layout, p;
 
--- What the whole value takes, with its header of 32 bytes.
+-- The size of the whole value, with its header of 32 bytes.
 SELECT is((SELECT array_agg(bloom_bytes(n, p, layout) ORDER BY place) FROM capacity),
     (SELECT array_agg(32 + b / 8 ORDER BY place) FROM unnest(m) WITH ORDINALITY s (b, place)),
     format('bytes, %s, p = %s', layout, p))
 FROM size ORDER BY layout, p;
 
--- By default blocked, 1 %.
+-- The defaults: blocked, 1 %.
 SELECT is(bloom_create(777), bloom_create(777, 0.01, 'blocked', 0), 'the defaults of bloom_create');
 SELECT is(bloom_bytes(777), bloom_bytes(777, 0.01, 'blocked'), 'the defaults of bloom_bytes');
 SELECT is((SELECT bloom_agg(i, 777) FROM generate_series(1, 777) i),
     (SELECT bloom_agg(i, bloom_create(777)) FROM generate_series(1, 777) i), 'bloom_agg takes the same defaults');
 
--- The expected number of elements is a float8, so that any number will do; a
+-- The expected number of elements is a float8, so that any type of number works. A
 -- fraction is rounded up.
 SELECT is((SELECT bloom_agg(1, n) FROM (SELECT 777) v (n)), (SELECT bloom_agg(1, 777::float8)), 'integer');
 SELECT is((SELECT bloom_agg(1, 777::bigint)), (SELECT bloom_agg(1, 777)), 'bigint');
@@ -101,8 +101,8 @@ SELECT is(
      FROM generate_series(2, 29) k),
     (SELECT array_agg(k * 101 ORDER BY k) FROM generate_series(2, 29) k), 'classic: k is -log2 p, rounded');
 
--- A filter that sizes itself: the most elements that so many blocks can hold, and
--- one more, which doubles them.
+-- Filters that size themselves: the most elements that a number of blocks can hold,
+-- and one more, which doubles the blocks.
 CREATE TABLE self_sized (p float8, n int, nblocks bigint);
 INSERT INTO self_sized VALUES
     (0.1, 105, 1),

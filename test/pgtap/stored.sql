@@ -1,13 +1,13 @@
--- Filters in tables: inline, out of line and compressed, they answer as the same
--- filter does that was never stored, whatever is kept between calls.
+-- Stored filters, inline, out of line or compressed, answer as the same filters do
+-- in memory, whatever is cached between calls.
 BEGIN;
 SELECT plan(64);
 
 SET LOCAL jit = off;
 SET LOCAL max_parallel_workers_per_gather = 0;
 
--- Elements of filter id: id * 100000 + 1 .. id * 100000 + n. By size these are inline
--- with a short header, inline, and out of line; the last ones compress well.
+-- Filter id has the elements id * 100000 + 1 .. id * 100000 + n. The sizes are inline
+-- with a short header, inline, and out of line. The last filters compress well.
 CREATE TABLE made AS
 SELECT id, n, what, bloom_agg(id * 100000 + i, e)::bytea AS b
 FROM (VALUES (1, 5, 'a few hashes', bloom_create(1000)), (2, 60, 'a block or two', bloom_create(60)),
@@ -19,7 +19,7 @@ FROM (VALUES (1, 5, 'a few hashes', bloom_create(1000)), (2, 60, 'a block or two
              (9, 20000, 'very many blocks of another', bloom_create(20000))) v (id, n, what, e),
      LATERAL generate_series(1, n) i
 GROUP BY id, n, what;
--- Zeros, and ones, that compress.
+-- Zeros and ones, which compress.
 INSERT INTO made SELECT 10, 0, 'no bit set', substr(b, 1, 28) || decode(repeat('00', length(b) - 28), 'hex') FROM made
     WHERE id = 6;
 INSERT INTO made SELECT 11, 0, 'half of the blocks full',
@@ -33,7 +33,7 @@ ALTER TABLE extended ALTER f SET STORAGE extended;
 CREATE TABLE main (id int, f bloomfilter);
 ALTER TABLE main ALTER f SET STORAGE main;
 INSERT INTO external SELECT id, b::bloomfilter FROM made ORDER BY id;
--- Values take the storage of their new home.
+-- Values are stored as the column that they are copied to demands.
 INSERT INTO extended SELECT id, f FROM external ORDER BY id;
 INSERT INTO main SELECT id, f FROM external ORDER BY id;
 CREATE VIEW stored AS
@@ -50,10 +50,10 @@ FROM stored JOIN made USING (id) GROUP BY storage ORDER BY storage;
 
 CREATE TABLE probe AS
 SELECT id * 100000 + i AS x FROM made, generate_series(1, 5) i UNION ALL SELECT -i FROM generate_series(1, 60) i;
--- What the same bytes say that never were in a table.
+-- The answers of the same bytes in memory.
 CREATE TABLE want AS
 SELECT id, x, f @> x AS hit FROM made, LATERAL (SELECT b::bloomfilter AS f OFFSET 0) s, probe;
-SELECT is(count(*) FILTER (WHERE hit), 45::bigint, 'members are found, in filters that were not stored')
+SELECT is(count(*) FILTER (WHERE hit), 45::bigint, 'members are found in the filters in memory')
 FROM want WHERE x / 100000 = id AND id < 10;
 
 -- Many filters for each element, many elements for each filter, and any mixture.
@@ -76,7 +76,7 @@ SELECT is((SELECT count(*) FROM (SELECT want.*, s.f @> want.x AS now
     FROM want JOIN stored s ON s.storage = t AND s.id = want.id ORDER BY md5(want.id || ' ' || want.x)) a
            WHERE now <> hit), 0::bigint, t || ': shuffled') FROM unnest('{external,extended,main}'::text[]) t;
 
--- One expression that sees filters come and go, one in place of another.
+-- One expression, under which filters are replaced, changed and rolled back.
 CREATE FUNCTION pg_temp.wrong_answers() RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     wrong int := 0;
@@ -102,7 +102,7 @@ BEGIN
     RETURN wrong;
 END
 $$;
-SELECT is(pg_temp.wrong_answers(), 0, 'replaced and rolled back, a stored filter answers for what it is');
+SELECT is(pg_temp.wrong_answers(), 0, 'replaced, changed or rolled back, a stored filter gives its own answers');
 
 -- The other functions, on stored values.
 SELECT is(array_agg(id ORDER BY id)
@@ -122,7 +122,7 @@ SELECT is(array_agg(id ORDER BY id) FILTER (WHERE f::bytea <> b), NULL,
     storage || ': the bytes are still what was stored')
 FROM stored JOIN made USING (id) GROUP BY storage ORDER BY storage;
 
--- bytea that is stored, compressed or not, becomes a filter.
+-- Stored bytea, compressed or not, becomes a filter.
 SELECT is(count(*) FILTER (WHERE b::bloomfilter::bytea = b), count(*), 'stored bytea is cast') FROM made;
 
 CREATE FUNCTION pg_temp.plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -158,7 +158,7 @@ FROM (VALUES ('SELECT count(*) FROM number WHERE (SELECT f FROM external WHERE i
                  pg_temp.plan_of(query) plan WHERE plan ~ 'Gather';
 SELECT cmp_ok(n, '>=', 20000::bigint, 'which find what is there') FROM serial WHERE what = 'stored';
 
--- What is probed two or three times only is not fetched whole.
+-- A filter that is probed only a few times is not fetched whole.
 CREATE FUNCTION pg_temp.pages(query text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -175,8 +175,8 @@ FROM generate_series(1, 4) n,
     pg_temp.pages(format('SELECT count(*) FROM large WHERE f @> ANY (array_fill(-1, ARRAY[%s]))', n)) pages;
 SELECT cmp_ok(pg_temp.pages('SELECT count(*) FROM large WHERE f @> ANY (array_fill(-1, ARRAY[10000]))'), '<',
     8 * pg_table_size('large') / 8192, 'ten thousand keys: each filter is fetched whole, once and soon');
--- Every filter for each key, and fewer copies in memory than filters: those that are kept stay, others are read by
--- slices of two pages or three.
+-- Every filter for each key, with fewer copies in memory than filters: copies stay, and the other filters are read by
+-- slices of two or three pages.
 CREATE FUNCTION pg_temp.pages_by_turns(keys int) RETURNS bigint LANGUAGE sql AS $$
     SELECT pg_temp.pages(format('SELECT count(*) FROM (SELECT -x AS x FROM generate_series(1, %s) AS x OFFSET 0) AS k
         CROSS JOIN LATERAL (SELECT id FROM large WHERE f @> x OFFSET 0) AS f', keys))
@@ -188,14 +188,14 @@ SET LOCAL work_mem = '64MB';
 SELECT cmp_ok(pg_temp.pages_by_turns(2000), '<', 2000 + 8 * pg_table_size('large') / 8192,
     'all four fit: each is fetched once');
 RESET work_mem;
--- An absent element has a zero bit soon in a classic filter, where each bit is a slice.
+-- In a classic filter each bit is a slice, and an absent element soon meets a zero bit.
 CREATE TABLE large_classic AS
 SELECT id, bloom_agg(i, bloom_create(400000, 0.001, 'classic')) AS f
 FROM generate_series(1, 8) id, generate_series(1, 100000) i GROUP BY id;
 SELECT cmp_ok(pg_temp.pages('SELECT count(*) FROM large_classic WHERE f @> -1'), '<',
     pg_table_size('large_classic') / 8192 / 4, 'a key in classic filters: few pages');
 SELECT is(count(*), 8::bigint, 'and its elements are found') FROM large_classic WHERE f @> ALL ('{1,777,100000}'::int[]);
--- Not more often either if its hashes are not spread as hashes are: the first ones there are.
+-- The same with hashes that are not evenly spread: the lowest ones.
 CREATE TABLE dense_hashes AS
 SELECT (substr(b, 1, 28) || string_agg(substr(int8send(i), 8, 1) || substr(int8send(i), 7, 1) || substr(int8send(i), 6, 1)
                                        || '\x0000000000', '' ORDER BY i))::bloomfilter AS f
@@ -205,7 +205,7 @@ SELECT cmp_ok(pg_temp.pages('SELECT count(*) FROM dense_hashes WHERE f @> ANY (A
 SELECT is(count(*), 0::bigint, 'and has none but those')
 FROM dense_hashes WHERE f @> ANY (ARRAY(SELECT generate_series(1, 300)));
 
--- Adding what is there leaves the stored value alone: no chunk of it is written anew. Adding anything else does not.
+-- Adding a present element does not rewrite the stored value: no chunk of it changes. Adding an absent one does.
 CREATE FUNCTION pg_temp.chunks(rel text) RETURNS oid[] LANGUAGE plpgsql AS $$
 DECLARE
     chunks oid[];

@@ -4,7 +4,7 @@
 BEGIN;
 SELECT plan(38);
 
--- Tens of thousands of queries, for which starting a worker takes a minute each thousand.
+-- To start workers for tens of thousands of queries takes minutes.
 SET LOCAL max_parallel_workers_per_gather = 0;
 
 CREATE DOMAIN code AS char(6);
@@ -14,14 +14,13 @@ CREATE DOMAIN label AS varchar(20);
 CREATE TABLE string AS
 SELECT * FROM unnest('{"", " ", "  ", a, " a", "a ", "a  ", "a b", "a b ", " a ", b, "a\t", "a\t ", "\t", ä, "ä ", " ä", "日本 ", 日本, AB, "AB   "}'::text[]) s;
 
--- How an operand of a type is written: as a literal without a type, as a
--- parameter without a type, or with a cast.
+-- An operand of a type: a literal or a parameter without a type, or a cast.
 CREATE FUNCTION pg_temp.operand(type text, s text) RETURNS text LANGUAGE sql AS $$
     SELECT CASE type WHEN 'parameter' THEN '$1' WHEN 'literal' THEN quote_literal(s)
                      ELSE format('%L::%s', s, type) END
 $$;
 
--- The answer to a question about two operands: t, f, or the error's SQLSTATE.
+-- The answer to a question about two operands: true, false, or an SQLSTATE.
 CREATE FUNCTION pg_temp.answer(question text, parameter text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text;
@@ -57,7 +56,7 @@ SELECT is((SELECT count(*) FROM answer), 8 * 9 * 21 * 21::bigint, 'every pair wa
 SELECT ok((SELECT count(*) FROM answer WHERE equal = 'true') > 1000, 'many pairs are equal in SQL');
 SELECT is_empty('SELECT * FROM answer WHERE found IS DISTINCT FROM found_by_commutator', 'both operators say the same');
 
--- No false negative: this is what a filter promises.
+-- No false negative.
 SELECT is_empty(format('SELECT * FROM answer WHERE filter_type = %L AND equal = ''true'' AND found NOT IN (''true'', ''42804'')', t),
     format('a filter of %s contains what SQL takes as equal', t))
 FROM unnest('{text,varchar,varchar(9),label,name,char(6),bpchar,code}'::text[]) t;
@@ -100,7 +99,7 @@ SELECT lives_ok('SELECT bloom_add(bloom_agg(''abc''::char(3), 10), ''abc''::bpch
 SELECT is((SELECT element_type FROM bloom_info(bloom_add(bloom_create(9), 'a'::char(3)))), 'bpchar'::regtype,
     'bloom_info names the type');
 
--- Literals are hashed once; a seed or a class that changes is noticed.
+-- Literals are hashed once for each class.
 SELECT is(array_agg(f @> 'a ' ORDER BY n), '{t,f,t,f}', 'one literal in filters of both classes by turns')
 FROM (SELECT 1, bloom_agg('a'::char(3)) UNION ALL SELECT 2, bloom_agg('a'::text) UNION ALL
       SELECT 3, bloom_agg('a'::char(3)) UNION ALL SELECT 4, bloom_agg('a'::text)) q (n, f);

@@ -1,4 +1,4 @@
--- Text that other text is equal to. Skipped where there is no ICU, or no citext.
+-- Types and collations in which different texts are equal. Needs UTF8, ICU and citext.
 SELECT getdatabaseencoding() <> 'UTF8'
 	OR NOT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu')
 	OR NOT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'citext') AS skip \gset
@@ -11,7 +11,7 @@ SELECT bloom_add(bloom_create(1), 'a'::text COLLATE ignore_case);
 SELECT bloom_create(1) @> ('a'::text COLLATE ignore_case);
 DROP COLLATION ignore_case;
 
--- a type that compares without regard to case and casts to text by itself
+-- a type that ignores case and has an implicit cast to text
 CREATE EXTENSION citext;
 SELECT bloom_add(bloom_create(1), 'Alice'::citext);
 SELECT bloom_create(1) @> 'Alice'::citext;

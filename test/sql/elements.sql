@@ -1,4 +1,4 @@
--- Elements: what is equal in SQL is the same element, whatever its type or bytes.
+-- Elements: values that are equal in SQL are one element, whatever their type or bytes.
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE DOMAIN positive AS integer CHECK (VALUE > 0);
 CREATE DOMAIN feeling AS mood;
@@ -6,13 +6,10 @@ CREATE DOMAIN feeling AS mood;
 SELECT bloom_agg(x) @> 7::int2 AS int2, bloom_agg(x) @> 7 AS int4, bloom_agg(x) @> 7::int8 AS int8,
 	bloom_agg(x) @> 7::positive AS domain, bloom_agg(x) @> (-7)::int2 AS other
 FROM (VALUES (7::bigint)) AS v (x);
-SELECT bloom_agg(x) @> 1.5::float4 AS float4, bloom_agg(x) @> 1.5::float8 AS float8
-	FROM (VALUES (1.5::float8)) AS v (x);
-SELECT bloom_agg(x) @> '-0'::float8 AS minus_zero FROM (VALUES (0::float8)) AS v (x);
-SELECT bloom_agg(x) @> 'NaN'::float4 AS nan FROM (VALUES ('NaN'::float8)) AS v (x);
+SELECT bloom_agg(x) @> 1.5::float4 AS float4, bloom_agg(x) @> '-0'::float8 AS minus_zero, bloom_agg(x) @> 'NaN'::float4 AS nan
+FROM unnest('{1.5,0,NaN}'::float8[]) AS v (x);
 SELECT bloom_agg(x) @> 1.00 AS scale, bloom_agg(x) @> 1e0::numeric(20, 10) AS long_scale, bloom_agg(x) @> 1.01 AS other
 FROM (VALUES (1.0)) AS v (x);
-SELECT bloom_agg(x) @> 100::numeric AS zeros_before_the_point FROM (VALUES (100.0)) AS v (x);
 SELECT bloom_agg(x) @> 'ab'::char(5) AS padded, bloom_agg(x) @> 'ab'::varchar AS varchar,
 	bloom_agg(x) @> 'ab'::name AS name, bloom_agg(x) @> 'ab ' AS trailing_blank
 FROM (VALUES ('ab'::char(2))) AS v (x);
@@ -21,26 +18,20 @@ SELECT bloom_agg(x) @> 'happy' AS label, bloom_agg(x) @> 'happy'::mood AS enum,
 	bloom_agg(x) @> 'sad'::mood AS other
 FROM (VALUES ('happy'::mood)) AS v (x);
 SELECT bloom_agg(x) @> interval '30 days' AS days, bloom_agg(x) @> interval '720 hours' AS hours,
-	bloom_agg(x) @> interval '1 month -1 day 24 hours' AS mixed, bloom_agg(x) @> interval '29 days' AS other
-FROM (VALUES (interval '1 month')) AS v (x);
-SELECT bloom_agg(x) @> interval '-1 day +23:00' AS same FROM (VALUES (interval '-01:00')) AS v (x);
+	bloom_agg(x) @> interval '1 month -1 day 24 hours' AS mixed, bloom_agg(x) @> interval '29 days' AS other,
+	bloom_agg(x) @> interval '-1 day +23:00' AS negative
+FROM unnest('{1 month,-01:00}'::interval[]) AS v (x);
 SELECT bloom_agg(x) @> cidr '10.0.0.0/8' AS cidr, bloom_agg(x) @> inet '10.0.0.0' AS host
 FROM (VALUES (inet '10.0.0.0/8')) AS v (x);
-SELECT bloom_agg(x) @> timetz '12:00+00' AS same, bloom_agg(x) @> timetz '13:00+01' AS other_zone
-FROM (VALUES (timetz '12:00+00')) AS v (x);
-SET timezone = 'UTC';
-SELECT bloom_agg(x) @> timestamptz '2024-01-01 02:00+02' AS same
-	FROM (VALUES (timestamptz '2024-01-01 00:00+00')) AS v (x);
-RESET timezone;
-SELECT bloom_agg(x) @> date '-infinity' AS same FROM (VALUES (date '-infinity')) AS v (x);
 
--- the class that a filter of each type gets
+-- the class of each type
 SELECT t, element_type
 FROM (VALUES
 	('smallint', bloom_add(bloom_create(1), 1::smallint)),
 	('real', bloom_add(bloom_create(1), 1::real)),
 	('numeric', bloom_add(bloom_create(1), 1::numeric)),
 	('varchar', bloom_add(bloom_create(1), 'x'::varchar)),
+	('name', bloom_add(bloom_create(1), 'x'::name)),
 	('mood', bloom_add(bloom_create(1), 'ok'::mood)),
 	('bytea', bloom_add(bloom_create(1), '\x00'::bytea)),
 	('uuid', bloom_add(bloom_create(1), gen_random_uuid())),
@@ -56,15 +47,11 @@ FROM (VALUES
 	('macaddr8', bloom_add(bloom_create(1), '08:00:2b:01:02:03:04:05'::macaddr8))) AS v (t, f),
 	bloom_info(f);
 
--- what cannot be hashed by value
+-- types that cannot be hashed by value, with the hints
 SELECT bloom_agg(x) FROM (VALUES (json '{}')) AS v (x);
 SELECT bloom_agg(x) FROM (VALUES (ARRAY[1])) AS v (x);
-SELECT bloom_agg(x) FROM (VALUES (ROW(1, 2))) AS v (x);
-SELECT bloom_create(1) @> point '(1,1)';
-SELECT bloom_add(bloom_create(1), 1::money);
 SELECT bloom_add(bloom_create(1), 1::oid);
-SELECT bloom_add(bloom_create(1), B'101');
-SELECT bloom_agg(x) FROM (VALUES (jsonb '{}')) AS v (x);
+SELECT bloom_create(1) @> B'101';
 SELECT bloom_create(1) @> (a COLLATE "C" || b COLLATE "POSIX") FROM (VALUES ('a', 'b')) AS v (a, b);
 CREATE TEMP TABLE two_collations (a text COLLATE "C", b text COLLATE "POSIX");
 INSERT INTO two_collations VALUES ('a', 'b');
@@ -88,20 +75,20 @@ SELECT bloom_add(bloom_create(1), repeat('a', 5000)) = bloom_add(bloom_create(1)
 FROM stored;
 DROP TABLE stored;
 
--- one filter, one class
+-- a filter has elements of one class
 SELECT bloom_agg(x) @> 'seven' FROM (VALUES (7)) AS v (x);
 SELECT bloom_agg(x) @> 7.0 FROM (VALUES (7)) AS v (x);
--- the hint names a cast only if the value stays equal to what it was equal to
+-- the hint names only casts that keep equal values equal
 SELECT bloom_agg(x) @> 7::float8 FROM (VALUES (7)) AS v (x);
 SELECT bloom_agg(x) @> 7::float8 FROM (VALUES (7.0)) AS v (x);
 SELECT bloom_agg(x) @> timestamptz '2024-01-01' FROM (VALUES (timestamp '2024-01-01')) AS v (x);
 SELECT bloom_agg(x) @> timestamptz '2024-01-01' FROM (VALUES (date '2024-01-01')) AS v (x);
 SELECT bloom_create(1) @> bloom_create(1);
 SELECT bloom_agg(bloom_create(1));
-SELECT bloom_agg(x) @> 7 FROM (VALUES ('seven')) AS v (x);
+SELECT bloom_agg(x) @> 'ab'::char(2) FROM (VALUES ('ab'::text)) AS v (x);
 SELECT bloom_add(bloom_add(bloom_create(10), 1), 'one');
 SELECT bloom_agg(x, bloom_add(bloom_create(10), 'one')) FROM (VALUES (1)) AS v (x);
--- the empty filter has none yet, and contains nothing
+-- an empty filter has no class yet, and contains nothing
 SELECT bloom_create(10) @> 7 AS "int", bloom_create(10) @> 'seven' AS text;
 
 DROP DOMAIN feeling, positive;

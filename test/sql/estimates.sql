@@ -1,4 +1,4 @@
--- Estimates and what a filter says of itself.
+-- Estimates, and bloom_info.
 SET extra_float_digits = 0;
 CREATE FUNCTION pg_temp.filter(low int, high int, n bigint DEFAULT 10000) RETURNS bloomfilter
 LANGUAGE sql AS $$ SELECT bloom_agg(x, n) FROM generate_series(low, high) x $$;
@@ -7,26 +7,21 @@ LANGUAGE sql AS $$ SELECT abs(estimate - truth) <= 0.02 * truth $$;
 CREATE TEMP TABLE v AS SELECT pg_temp.filter(1, 6000) AS a, pg_temp.filter(4001, 10000) AS b,
 	pg_temp.filter(1, 50) AS few, (SELECT bloom_agg(x) FROM generate_series(1, 0) x) AS nothing;
 
-SELECT pg_temp.about(# a, 6000) AS a, pg_temp.about(bloom_cardinality(b), 6000) AS b, # few AS few, # nothing AS nothing
-	FROM v;
+SELECT pg_temp.about(# a, 6000) AS a, pg_temp.about(bloom_cardinality(b), 6000) AS b, # few AS few FROM v;
 SELECT pg_temp.about(bloom_union_cardinality(a, b), 10000) AS "union",
 	abs(bloom_intersection_cardinality(a, b) - 2000) < 200 AS intersection,
 	abs(bloom_jaccard(a, b) - 0.2) < 0.03 AS jaccard
 FROM v;
-SELECT bloom_intersection_cardinality(a, few)::numeric(10, 3) AS all_of_few, bloom_union_cardinality(few, few) AS same,
-	bloom_intersection_cardinality(few, nothing) AS none, bloom_jaccard(few, few) AS self,
-		bloom_jaccard(nothing, nothing) AS empty
-FROM v;
-SELECT bloom_fpp(nothing) AS nothing, bloom_fpp(few) < 1e-15 AS few, bloom_fpp(a | b) BETWEEN 0.009 AND 0.011 AS full
-	FROM v;
+SELECT bloom_intersection_cardinality(a, few)::numeric(10, 3) AS all_of_few, bloom_jaccard(nothing, nothing) AS empty FROM v;
+SELECT bloom_fpp(a | b) BETWEEN 0.009 AND 0.011 AS full FROM v;
 
--- different sizes are compared at the smaller one
+-- filters of different sizes are compared at the smaller size
 SELECT abs(bloom_intersection_cardinality(s, l) - 1000) < 100 AS intersection,
 	pg_temp.about(bloom_union_cardinality(s, l), 2000) AS "union"
 FROM (SELECT (SELECT bloom_agg(x) FROM generate_series(1, 1000) x) AS s,
 	(SELECT bloom_agg(x) FROM generate_series(1, 2000) x) AS l) AS sizes;
 
--- which a large one saturates if that is much smaller
+-- where the larger filter may be saturated
 SELECT bloom_union_cardinality(s, l) AS "union", bloom_intersection_cardinality(s, l) AS intersection,
 	bloom_jaccard(s, l) AS jaccard
 FROM (SELECT (SELECT bloom_agg(x) FROM generate_series(1, 10) x) AS s,
@@ -36,17 +31,11 @@ SELECT bloom_jaccard(bloom_create(100), bloom_create(150));
 
 -- saturated: every bit of a small filter set
 CREATE TEMP TABLE full_one AS SELECT bloom_agg(x, 1) AS f FROM generate_series(1, 5000) x;
-SELECT # f AS cardinality, bloom_fpp(f) AS rate, bloom_intersection_cardinality(f, f) AS intersection,
-	f @> -1 AS says_yes FROM full_one;
+SELECT bloom_intersection_cardinality(f, f) AS intersection FROM full_one;
 SELECT (bloom_info(f)).* FROM full_one \gx
 
 SELECT (bloom_info(nothing)).* FROM v \gx
 SELECT (bloom_info(few)).* FROM v \gx
-SELECT bits_set BETWEEN 0.44 * bits AND 0.46 * bits AS half_full, fill = bits_set::float8 / bits AS fill,
-	capacity BETWEEN 10000 AND 10050 AS capacity,
-	overfull, bytes = octet_length((a | b)::bytea) + 4 AS bytes
-FROM v, bloom_info(a | b);
-SELECT overfull FROM bloom_info(pg_temp.filter(1, 13000));
 
 -- full blocks are those with all bits set
 CREATE FUNCTION pg_temp.blocks(ones int, zeros int) RETURNS bloomfilter LANGUAGE sql AS $$

@@ -1,4 +1,4 @@
--- Text and binary forms: one encoding, validated on every way in.
+-- Text and binary forms: one encoding, which every way of input validates.
 \set VERBOSITY default
 
 -- the empty filter without a size, and small filters of both layouts
@@ -6,7 +6,7 @@ SELECT bloom_agg(x) FROM (SELECT 1 AS x WHERE false) AS none;
 SELECT bloom_create(10);
 SELECT bloom_create(10, 0.001, 'classic', -1);
 
--- what comes out goes in again unchanged
+-- every form reads back unchanged
 CREATE TEMP TABLE filters (name text, f bloomfilter);
 INSERT INTO filters VALUES
 	('unsized', (SELECT bloom_agg(x) FROM generate_series(1, 0) x)),
@@ -28,11 +28,19 @@ SELECT upper(substr(f::text, 3)) <> substr(f::text, 3) AS has_letters,
 	('\x' || upper(substr(f::text, 3)))::bloomfilter = f AS equal
 FROM filters WHERE name = 'sparse';
 
+-- binary copy: both shells are children of this backend, so $PPID names the same file
+CREATE TEMP TABLE received (LIKE filters);
+COPY filters TO PROGRAM 'cat >bloomtype.$PPID' (FORMAT binary);
+COPY received FROM PROGRAM 'cat bloomtype.$PPID; rm bloomtype.$PPID' (FORMAT binary);
+SELECT count(*) AS received FROM filters f JOIN received r ON r.name = f.name AND r.f::bytea = f.f::bytea;
+CREATE TEMP TABLE wire AS SELECT 'version 2' AS name, set_byte(f::bytea, 0, 2) AS bytes FROM filters WHERE name = 'sparse';
+COPY wire TO PROGRAM 'cat >bloomtype.$PPID' (FORMAT binary);
+COPY received FROM PROGRAM 'cat bloomtype.$PPID; rm bloomtype.$PPID' (FORMAT binary);
 
 -- one byte more than the largest filter has
 SELECT repeat('a', 268435485)::bytea::bloomfilter;
 
--- text that is no filter
+-- text that is not a filter
 SELECT ''::bloomfilter;
 SELECT 'alice'::bloomfilter;
 SELECT '01000106'::bloomfilter;
@@ -41,7 +49,7 @@ SELECT '\x0g'::bloomfilter;
 SELECT '\x01 00'::bloomfilter;
 SELECT '\x'::bloomfilter;
 
--- bytes that are no filter: one rule broken at a time, and why they are refused
+-- bytes that are not a filter: each breaks one rule, which the error names
 CREATE FUNCTION pg_temp.why(b bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	message text;
@@ -73,7 +81,7 @@ FROM filters JOIN (VALUES
 	(31, 'unsized', 4, '14'), (32, 'unsized', 2, '00'), (33, 'unsized', 2, '03'), (34, 'empty', 2, '00')
 ) AS p (number, name, at, patch) USING (name)
 ORDER BY number;
--- one byte too many or too few, and a hash twice
+-- one byte too many or too few, and a duplicate hash
 SELECT name, pg_temp.why(f::bytea || '\x00') AS longer, pg_temp.why(substr(f::bytea, 1, octet_length(f::bytea) - 1))
 	AS shorter
 FROM filters;

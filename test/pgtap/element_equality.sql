@@ -1,6 +1,6 @@
--- Elements are one exactly if SQL calls them equal, whatever their bytes and
--- their type within a class. In a sparse filter this is exact: it lists hashes
--- of 64 bits, so here "not in it" is as certain as "in it".
+-- Two values are one element if and only if SQL calls them equal, whatever their
+-- bytes and their type within a class. Sparse filters list 64-bit hashes, so they
+-- show differences, too.
 BEGIN;
 SELECT plan(119);
 
@@ -11,7 +11,7 @@ CREATE DOMAIN code AS char(8);
 CREATE DOMAIN humour AS mood;
 CREATE DOMAIN amount AS numeric(20, 6);
 
--- Makes a sparse filter of each of two expressions and says how they compare.
+-- Builds a sparse filter of each expression, and compares the filters.
 CREATE FUNCTION pg_temp.compare(a text, b text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     fa bloomfilter;
@@ -123,7 +123,7 @@ FROM (VALUES
     (27, 'true', 'false')
 ) v (n, a, b) ORDER BY n;
 
--- Every pair out of a list of difficult values: one element exactly if = says so.
+-- Every pair of a list of difficult values: one element if and only if = is true.
 CREATE FUNCTION pg_temp.disagreements(type text, list text[]) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
     a text;
@@ -145,7 +145,7 @@ BEGIN
 END
 $$;
 
-SELECT is(pg_temp.disagreements(type, list), '{}', type || ': one element exactly if equal')
+SELECT is(pg_temp.disagreements(type, list), '{}', type || ': one element if and only if equal')
 FROM (VALUES
     (1, 'smallint', '{0,1,-1,255,256,-256,32767,-32768}'::text[]),
     (2, 'integer', '{0,1,-1,65536,2147483647,-2147483648}'),
@@ -176,7 +176,7 @@ FROM (VALUES
     (27, 'amount', '{0,0.0,1.5,1.500000,1.5000001,2}')
 ) v (n, type, list) ORDER BY n;
 
--- A column of one type, probes of another one of the class.
+-- A column of one type, and probes of another type of the class.
 SELECT is(
     (SELECT array_agg(i ORDER BY i) FROM generate_series(-5, 105) i
      WHERE (SELECT bloom_agg(j::smallint, 10000) FROM generate_series(1, 100) j) @> i::bigint),
@@ -203,7 +203,7 @@ SELECT is(
     'an enum gives the filter that its labels give');
 SELECT ok(bloom_agg(x, 1000) @> 'sad', 'an untyped literal finds a label') FROM unnest('{happy,sad}'::mood[]) x;
 
--- The label counts, not the position or the OID.
+-- The hash is that of the label, not of the position or the OID.
 ALTER TYPE mood RENAME VALUE 'sad' TO 'blue';
 SELECT is(pg_temp.compare('''blue''::mood', '''blue''::text'), 'same', 'a renamed label hashes as its new name');
 

@@ -1,6 +1,6 @@
--- Hostile bytes: everything that the format forbids is refused, on every way in, and
--- everything that it allows comes back byte for byte. What is allowed is decided
--- here by a validator of our own, made from doc/format.md.
+-- Hostile bytes: every way of input refuses what the format forbids, and reads the
+-- rest back byte for byte. A validator that is written from doc/format.md decides
+-- here which is which.
 BEGIN;
 SELECT plan(245);
 
@@ -61,8 +61,8 @@ BEGIN
 END
 $$;
 
--- What the type does with bytes, through the cast and through text: 'same' if it
--- gives them back, otherwise the SQLSTATE.
+-- What the type does with bytes, by cast and as text: 'same' if they come back,
+-- otherwise the SQLSTATE.
 CREATE FUNCTION pg_temp.by_cast(b bytea) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     RETURN CASE WHEN b::bloomfilter::bytea = b THEN 'same' ELSE 'changed' END;
@@ -79,8 +79,8 @@ EXCEPTION WHEN others THEN
 END
 $$;
 -- Through recv: in a binary COPY a bytea looks like a filter of the same bytes. Both
--- shells are children of this backend, so $PPID names the same file; they run in the
--- data directory, which the server's user can write to, as not every TMPDIR.
+-- shells are children of this backend, so $PPID names the same file. They run in the
+-- data directory, because the server's user cannot write to every TMPDIR.
 CREATE TABLE wire (b bytea);
 CREATE TABLE received (f bloomfilter);
 CREATE FUNCTION pg_temp.by_recv(b bytea) RETURNS text LANGUAGE plpgsql AS $$
@@ -196,15 +196,15 @@ INSERT INTO rule (what, b) VALUES
     ('dense bytes marked sparse', pg_temp.put('dense', 2, '\x01')),
     ('sparse bytes marked dense', pg_temp.put('sparse', 2, '\x00'));
 
-SELECT is(array_agg(what) FILTER (WHERE pg_temp.allowed(b)), NULL, 'our own validator forbids every one of these')
+SELECT is(array_agg(what) FILTER (WHERE pg_temp.allowed(b)), NULL, 'the validator of this test forbids each of these')
 FROM rule;
 SELECT is(pg_temp.by_cast(b), '22P03', 'cast from bytea: ' || what) FROM rule ORDER BY id;
--- In text the digits are right, and it is still the bytes that are wrong.
+-- As text, the digits are valid and the bytes are not.
 SELECT ok(pg_temp.by_text(b) IN ('22P02', '22P03'), 'text: ' || what) FROM rule ORDER BY id;
 SELECT is(array_agg(what || ': ' || r) FILTER (WHERE r <> '22P03'), NULL, 'recv refuses every one of these')
 FROM rule, LATERAL (SELECT pg_temp.by_recv(b) OFFSET 0) v (r);
 
--- Allowed, though no function of ours makes some of them.
+-- Allowed, although no function of the extension makes some of them.
 CREATE TABLE allowed (id serial, what text, b bytea);
 INSERT INTO allowed (what, b) VALUES
     ('k = 1', pg_temp.put('dense', 3, '\x01')),
@@ -231,7 +231,7 @@ FROM unnest(ARRAY[20, 701, 1700, 25, 17, 2950, 16, 1082, 1083, 1266, 1114, 1184,
 SELECT is(pg_temp.by_cast(b) || pg_temp.by_text(b) || pg_temp.by_recv(b) || pg_temp.allowed(b), 'samesamesametrue',
     'allowed: ' || what)
 FROM allowed ORDER BY id;
--- What is accepted can be used: nothing here may crash or hang.
+-- Accepted filters can be used without a crash or a hang.
 SELECT lives_ok(format('SELECT # f, bloom_fpp(f), bloom_info(f), f | f, f & f, f @>= f, bloom_jaccard(f, f) FROM (SELECT %L::bytea::bloomfilter AS f) s', b),
     'can be used: ' || what)
 FROM allowed WHERE what !~ 'class ' ORDER BY id;
@@ -243,13 +243,13 @@ SELECT is(count(*) FILTER (WHERE pg_temp.by_cast(x) <> CASE WHEN pg_temp.allowed
 FROM base, generate_series(0, 27) place, generate_series(0, 255) value,
 LATERAL (SELECT set_byte(b, place, value) OFFSET 0) v (x)
 GROUP BY id, name ORDER BY id;
--- Cut off everywhere.
+-- Truncated to every length.
 SELECT is(array_agg(l) FILTER (WHERE pg_temp.by_cast(x) <> CASE WHEN pg_temp.allowed(x) THEN 'same' ELSE '22P03' END),
     NULL,
     name || ': every length is judged right')
 FROM base, LATERAL generate_series(0, length(b)) l, LATERAL (SELECT substr(b, 1, l) OFFSET 0) v (x)
 GROUP BY id, name ORDER BY id;
--- Three bytes changed at random, in most of these one of them in the header.
+-- Three bytes changed at random, one of them in the header.
 SELECT setseed(0.25);
 SELECT is(count(*) FILTER (WHERE pg_temp.by_text(x) NOT IN ('22P02', '22P03') AND NOT pg_temp.allowed(x)
                            OR pg_temp.by_text(x) <> 'same' AND pg_temp.allowed(x)), 0::bigint,
@@ -292,7 +292,7 @@ END
 $$;
 SELECT is(state, '22P02', 'text: ' || what) FROM bad_text, pg_temp.by_input(t) ORDER BY id;
 
--- No more than 64 bytes of the input in any message, and none cut within a character.
+-- No message has more than 64 bytes of the input, or a part of a character.
 SELECT ok(state LIKE '22P0_' AND 3 * length(regexp_replace(says, '[^☃]', '', 'g')) <= 64
     AND octet_length(says) < 1000, 'little of it in the message: ' || what)
 FROM (VALUES ('snowmen', repeat('☃', 1000000)), ('snowmen in place of digits', '\x' || repeat('☃', 1000000)),
@@ -304,7 +304,7 @@ FROM (VALUES ('zeros', '\x' || repeat('00', 1000000)),
      ('a long payload', '\x01000106140000000ad7233c00000000000000000002000000000000' || repeat('ab', 1000000)),
      ('an odd number', '\x' || repeat('a', 1000001))) v (what, t), pg_temp.by_input(t);
 
--- From PostgreSQL 16 on errors of input can be asked about.
+-- From PostgreSQL 16 on, input errors can be soft.
 CREATE FUNCTION pg_temp.soft(t text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     valid bool;

@@ -1,11 +1,11 @@
--- The states of the aggregates: bytes that no serialize function made, and states that
--- are filters, in aggregates that a user puts together.
+-- The states of the aggregates: hostile serialized states, and states that are filters,
+-- in aggregates that a user creates.
 BEGIN;
 SELECT plan(16);
 
--- What bloom_agg's deserialize function accepts goes to its combine, final and serialize
--- functions. Between these the state is of type internal, which nothing in SQL can pass
--- on; so the functions are declared once more, with bigint in its place.
+-- The states that bloom_agg's deserialize function accepts go to its combine, final and
+-- serialize functions. They have type internal, which SQL cannot pass on, so the functions
+-- are declared once more with bigint in its place.
 CREATE SCHEMA states;
 CREATE FUNCTION pg_temp.execute(command text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE command; END $$;
 SELECT pg_temp.execute(format($$
@@ -18,7 +18,7 @@ SELECT pg_temp.execute(format($$
     CREATE AGGREGATE states.send(bigint) (SFUNC = states.combine, STYPE = bigint, FINALFUNC = states.serialize);
     $$, probin)) FROM pg_proc WHERE oid = 'bloom_agg_final(internal)'::regprocedure;
 
--- Honest states, of each condition.
+-- Valid states of each kind.
 CREATE AGGREGATE states.build(int) (SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_serialize);
 CREATE AGGREGATE states.build(int, float8) (SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_serialize);
 CREATE TABLE honest AS
@@ -26,6 +26,7 @@ SELECT 'own size' AS name, states.build(x) AS state, bloom_agg(x)::bytea AS f FR
 UNION ALL SELECT 'sized', states.build(x, 10000), bloom_agg(x, 10000)::bytea FROM generate_series(1, 20) x
 UNION ALL SELECT 'dense', states.build(x, 40), bloom_agg(x, 40)::bytea FROM generate_series(1, 20) x;
 
+-- 'accepted', 'refused', or what is wrong.
 CREATE FUNCTION pg_temp.outcome(state bytea, expected bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     f bloomfilter;
@@ -43,7 +44,7 @@ WHEN others THEN
     RETURN SQLSTATE || ' ' || SQLERRM;
 END
 $$;
-SELECT is(pg_temp.outcome(state, f), 'accepted', 'what was sent is what is read: ' || name) FROM honest ORDER BY name;
+SELECT is(pg_temp.outcome(state, f), 'accepted', 'a serialized state reads back: ' || name) FROM honest ORDER BY name;
 
 CREATE TABLE hostile AS
 SELECT DISTINCT state FROM honest
@@ -60,11 +61,11 @@ CREATE TABLE outcome AS
 SELECT outcome, count(*), min(left(state::text, 200)) AS example
 FROM hostile, pg_temp.outcome(state, NULL) outcome GROUP BY outcome;
 SELECT is(array_agg(concat_ws(' ', outcome, example)) FILTER (WHERE outcome NOT IN ('accepted', 'refused')),
-    NULL, format('%s hostile states are refused, or are as good as any', sum(count))) FROM outcome;
+    NULL, format('%s hostile states are refused, or accepted as valid ones', sum(count))) FROM outcome;
 SELECT cmp_ok(count, '>', CASE outcome WHEN 'refused' THEN 100 ELSE 20 END::bigint, format('%s states %s', count, outcome))
 FROM outcome ORDER BY outcome;
 
--- The states of the others are filters, so every user can put aggregates together.
+-- The states of the other aggregates are filters, so every user can create aggregates of them.
 CREATE TABLE filter AS
 SELECT n, n % 3 AS g, bloom_agg(n * 1000 + x, 200) AS f
 FROM generate_series(1, 30) n, LATERAL generate_series(1, CASE WHEN n % 2 = 0 THEN n ELSE 100 + n END) x GROUP BY n;
@@ -94,7 +95,7 @@ SELECT is(states.unite(f), (SELECT bloom_agg(x, 200) FROM generate_series(1, 90)
 SELECT ok(bool_and(i = (SELECT bloom_agg(x, 200) FROM generate_series(1, 190) x) & rest), 'and that of an intersection')
 FROM (SELECT states.intersect(f) AS i, bloom_intersect_agg(f) AS rest FROM filter WHERE n % 2 = 1 GROUP BY g) g;
 
--- An intersection changes its state in place, and nothing else.
+-- An intersection changes nothing but its state in place.
 CREATE TABLE first AS SELECT bloom_agg(x, 200) AS f FROM generate_series(1, 190) x;
 ALTER TABLE first ALTER f SET STORAGE PLAIN;
 UPDATE first SET f = f::bytea::bloomfilter;

@@ -1,6 +1,6 @@
--- A call site that is met again answers for the arguments it has now. PL/pgSQL keeps
--- the state of an expression for a whole transaction, so that whatever a function
--- remembers there must not outlive the arguments it was made from.
+-- A call that is repeated answers for its new arguments. PL/pgSQL keeps the state of
+-- an expression for a whole transaction, so a function must not use what it cached
+-- there for other arguments.
 BEGIN;
 SELECT plan(21);
 
@@ -34,8 +34,8 @@ CREATE FUNCTION pg_temp.sets(a bloomfilter, b bloomfilter) RETURNS text LANGUAGE
 $$ BEGIN RETURN concat_ws(' ', # a, bloom_fpp(a), a | b, a & b, a @>= b, a <=@ b, a = b, bloom_jaccard(a, b),
     (bloom_info(b)).bits, bloom_union_cardinality(a, b)); END $$;
 
--- Every filter with every element, in an order that changes both, either or none.
--- A sparse filter is exact, so the truth is known without asking one.
+-- Every filter with every element, in an order that changes both, one or neither.
+-- Sparse filters are exact, so the right answers are known.
 CREATE TABLE filter AS
 SELECT id, n, bloom_agg(i, 1000) AS f
 FROM (VALUES (1, 0), (2, 1), (3, 2), (4, 3), (5, 15), (6, 40), (7, 100)) v (id, n)
@@ -125,7 +125,7 @@ END
 $$;
 SELECT is(pg_temp.stored_filters(), '{}', 'a loop over stored filters and elements');
 
--- The type of the element may change, too, and the error must come then.
+-- If the type of the element changes, the call must raise the error.
 CREATE FUNCTION pg_temp.polymorphic(f bloomfilter, x anyelement) RETURNS bool LANGUAGE plpgsql AS
 $$ BEGIN RETURN f @> x; END $$;
 SELECT is(array_agg(pg_temp.polymorphic(bloom_add(bloom_create(1000), 7), x)), '{t,f}',
@@ -153,7 +153,7 @@ END
 $$;
 SELECT is(pg_temp.mixed(), 'tete', 'a filter of another class at the same call site is an error every time');
 
--- The rest of the functions, against the same expression in a query of its own.
+-- The other functions, against the same expression in a query of its own.
 SELECT is(array_agg(place ORDER BY place) FILTER (WHERE pg_temp.add(f, x)::bytea <> bloom_add(f, x)::bytea), NULL,
     'bloom_add in PL/pgSQL')
 FROM (SELECT * FROM probe ORDER BY place OFFSET 0) p;
@@ -172,7 +172,7 @@ SELECT is(count(*) FILTER (WHERE pg_temp.sets(a.f, b.f) <>
     0::bigint, 'functions of two filters in PL/pgSQL')
 FROM filter a, filter b WHERE a.id > 1 AND b.id > 1;
 
--- A prepared statement, with a plan for any parameters.
+-- A prepared statement with a generic plan.
 PREPARE ask (bloomfilter, int) AS SELECT $1 @> $2;
 SET LOCAL plan_cache_mode = force_generic_plan;
 CREATE FUNCTION pg_temp.asked() RETURNS text LANGUAGE plpgsql AS $$

@@ -1,6 +1,6 @@
--- What an ordinary user can do: every function, operator, cast and aggregate of the
--- extension, as the catalog lists them, with every combination of NULLs and hostile
--- values in its arguments. The answer is a result or an error of a documented kind.
+-- Hostile calls by an ordinary user: every function, operator, cast and aggregate of
+-- the extension in the catalog, with every combination of NULLs and hostile values as
+-- arguments. Each returns a result or an error of a documented kind.
 BEGIN;
 SELECT plan(8);
 
@@ -11,7 +11,7 @@ SELECT classid, objid FROM pg_depend
 WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
   AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype');
 
--- Filters, by name. Such as are no filters only a superuser can store.
+-- Filters, by name. Only a superuser can store the values that are not filters.
 CREATE FUNCTION attack.forge(bytea, int DEFAULT 1) RETURNS bloomfilter
     LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
 CREATE FUNCTION attack.bytes(header text, payload text DEFAULT '', times int DEFAULT 1) RETURNS bytea
@@ -77,7 +77,7 @@ INSERT INTO attack.filter (name, f, corrupt) VALUES
         'aa', 8191), true),
     ('noise', attack.forge(decode(repeat(md5('noise'), 5), 'hex')), true);
 
--- What stands for an argument of each type: an expression, and whether it is null or no filter.
+-- The arguments of each type: an expression, and whether it is null, or not a filter.
 CREATE TABLE attack.value (
     type regtype, call text, missing bool NOT NULL DEFAULT false, corrupt bool NOT NULL DEFAULT false);
 INSERT INTO attack.value
@@ -95,7 +95,7 @@ SELECT v.type::regtype, format('%L::%s', call, v.type), call IS NULL FROM (VALUE
 INSERT INTO attack.value
 VALUES ('cstring', 'NULL::cstring', true), ('bytea', 'NULL::bytea', true), ('internal', 'NULL', true);
 
--- What is no filter, as bytes and as text, and what is one, but for one byte of its header.
+-- As bytes and as text: values that are not filters, and filters with one byte of the header changed.
 CREATE FUNCTION attack.bytes_of(bloomfilter, int DEFAULT 1) RETURNS bytea
     LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
 CREATE TABLE attack.message AS
@@ -109,7 +109,7 @@ SELECT 'bytea', format('(SELECT b FROM attack.message WHERE n = %s)', n) FROM at
 INSERT INTO attack.value
 SELECT 'cstring', format('(SELECT byteaout(b) FROM attack.message WHERE n = %s)', n) FROM attack.message;
 
--- Elements: of every type that can be one, and of others.
+-- Elements: of every supported type, and of others.
 CREATE TYPE attack.mood AS ENUM ('sad', 'happy');
 CREATE TYPE attack.pair AS (a int, b int);
 CREATE DOMAIN attack.number AS int;
@@ -131,7 +131,7 @@ INSERT INTO attack.value VALUES ('anycompatible', '''a''', false), ('anycompatib
 
 CREATE TYPE attack.report AS (calls bigint, errors bigint, wrong text[]);
 
--- Makes every call that a template, with %s for each argument, stands for.
+-- Makes every call of a template, which has %s for each argument.
 CREATE FUNCTION attack.storm(template text, types regtype[], result regtype, strict bool) RETURNS attack.report
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -211,7 +211,7 @@ SELECT attack.verdict('every cast', array_agg(attack.storm(
     format('%%s::%s', casttarget::regtype), ARRAY[castsource]::regtype[], casttarget, true)))
 FROM attack.member JOIN pg_cast c ON classid = 'pg_cast'::regclass AND objid = c.oid;
 
--- Over two rows that are the same, over a frame that moves, and over two filters.
+-- Over two equal rows, over a moving frame, and over two filters.
 SELECT attack.verdict('every aggregate' || how, array_agg(attack.storm(
     format('(SELECT %I.%I(%s) %s LIMIT 1)', nspname, proname, attack.places(pronargs), called),
     string_to_array(proargtypes::text, ' ')::oid[]::regtype[], prorettype, false)))
@@ -228,7 +228,7 @@ FROM attack.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p
     JOIN pg_namespace n ON n.oid = pronamespace
 WHERE prokind = 'a' AND proargtypes::text = 'bloomfilter'::regtype::oid::text;
 
--- What the planner does with a constant filter.
+-- Constant filters, in the planner.
 RESET ROLE;
 CREATE FUNCTION attack.constant(text) RETURNS bloomfilter LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN RETURN (SELECT f FROM attack.filter WHERE name = $1); END $$;

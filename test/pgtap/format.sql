@@ -1,8 +1,8 @@
--- The bytes, against vectors that were computed from doc/format.md alone: canonical
--- bytes, hash, header, sparse and dense payload. They are a promise; a failure here
--- means that filters stored before are no longer understood.
+-- The bytes, against vectors computed from doc/format.md alone: canonical bytes,
+-- hash, header, sparse and dense payload. They never change. A failure here means
+-- that older stored filters are no longer read correctly.
 BEGIN;
-SELECT plan(141);
+SELECT plan(137);
 
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 
@@ -148,15 +148,6 @@ SELECT is(length((SELECT bloom_agg(i, 10000)::bytea FROM generate_series(1, 1000
 -- Requested rates are rounded to single precision before anything is derived.
 SELECT is(bloom_create(12345, 0.01::real)::bytea, bloom_create(12345, 0.01)::bytea,
     'a rate and its single-precision rounding give one filter');
-
-SELECT is(bloomfilter_send(f), f::bytea, 'send gives what the cast gives')
-FROM (SELECT bloom_agg(i, 1000) AS f FROM generate_series(1, 1000) i) s;
-SELECT is(f::bytea::bloomfilter::bytea, f::bytea, 'the cast from bytea takes the cast to bytea')
-FROM (SELECT bloom_agg(i, 1000) AS f FROM generate_series(1, 1000) i) s;
-SELECT is(f::text::bloomfilter::text, f::text, 'input takes output')
-FROM (SELECT bloom_agg(i, 1000) AS f FROM generate_series(1, 1000) i) s;
-SELECT is(f::text, '\x' || encode(f::bytea, 'hex'), 'text is the hexadecimal digits of the bytes')
-FROM (SELECT bloom_agg(i, 1000) AS f FROM generate_series(1, 1000) i) s;
 
 SELECT * FROM finish();
 ROLLBACK;
