@@ -2,7 +2,7 @@
 -- hash, header, sparse and dense payload. They never change. A failure here means
 -- that older stored filters are no longer read correctly.
 BEGIN;
-SELECT plan(137);
+SELECT plan(71);
 
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 
@@ -16,64 +16,31 @@ BEGIN
 END
 $$;
 
--- Canonical bytes and hash. The payload of a sparse filter is the hash itself.
+-- Class and hash of elements that are not in test/golden/vectors.json. The payload of
+-- a sparse filter is the hash itself.
 CREATE TABLE vector (n int, element text, class int, hash bytea, hash_seeded bytea);
 INSERT INTO vector VALUES
-    (1, '42::smallint', 20, '\x5343d1b66f8056b5'::bytea, '\x34756bdcef033fa3'::bytea),
-    (2, '''-1''::integer', 20, '\xc9c673b7ad36d185'::bytea, '\xe7a4be2bd5e2927b'::bytea),
-    (3, '''-9223372036854775808''::bigint', 20, '\xe04415f0ac5e423f'::bytea, '\x336042f6d517a38c'::bytea),
-    (4, '0.1::real', 701, '\x176cc2cebb372c23'::bytea, '\x317e2f4942bb1fb0'::bytea),
-    (5, '0.1::float8', 701, '\xd263baa81b2b4030'::bytea, '\xdeb6f8472bc158ab'::bytea),
-    (6, '''-0''::float8', 701, '\xbb1bdbcacd6ac934'::bytea, '\x7615d660815b00c7'::bytea),
-    (7, '''NaN''::real', 701, '\xac2a12ee9fb0ade9'::bytea, '\xe35633de552514f5'::bytea),
-    (8, '''-Infinity''::float8', 701, '\xd2537bc8f03f8b32'::bytea, '\xebc102a95134c6e0'::bytea),
-    (9, '''-12.50''::numeric', 1700, '\x6cc853f7b37bc662'::bytea, '\xcc38e4d99f7fd714'::bytea),
-    (10, '1e2::numeric', 1700, '\x266c06e548314e55'::bytea, '\x764324ca52e74522'::bytea),
-    (11, '''-0.00''::numeric', 1700, '\xecaf441208573463'::bytea, '\x86cbcbaac5a3fd40'::bytea),
-    (12, '0.00010::numeric', 1700, '\x7be65b70f83e68dd'::bytea, '\x80a36e99cfac7ca2'::bytea),
-    (13, '''NaN''::numeric', 1700, '\xb65d70338f38daba'::bytea, '\x8bf53dd2bc2051e9'::bytea),
-    (14, '''-inf''::numeric', 1700, '\x242c013817e7a6c1'::bytea, '\x393d7e6ad2e8f4e6'::bytea),
-    (15, '1e40::numeric', 1700, '\xe39980e9a18536be'::bytea, '\x0d8baf60e8580206'::bytea),
-    (16, '12345678.000012340::numeric', 1700, '\x66d3a7bf99a2f694'::bytea, '\xfded62be9ef99326'::bytea),
-    (17, '''''::text', 25, '\x99e9d85137db46ef'::bytea, '\x33929056a4f46fcd'::bytea),
-    (18, '''alice''::text', 25, '\x49602e5f48eaa373'::bytea, '\xa6dc77dca46f9386'::bytea),
-    (19, '''Käse 😀''::varchar', 25, '\xbb1762cce9c94292'::bytea, '\xb74c142c6ba1019b'::bytea),
-    (20, '''ab ''::char(9)', 1042, '\x614ad092ca08f765'::bytea, '\x83acb8c298f61f6b'::bytea),
-    (21, '''alice''::name', 25, '\x49602e5f48eaa373'::bytea, '\xa6dc77dca46f9386'::bytea),
-    (22, '''happy''::mood', 25, '\x4be0114e51df0c27'::bytea, '\x5f6af332645a16b5'::bytea),
-    (23, 'repeat(''0123456789'', 10)', 25, '\xfaff5a31967b0ef8'::bytea, '\x8ec09401d7f50b94'::bytea),
-    (24, '''\x00ff''::bytea', 17, '\x7d1d13039a7dd9e0'::bytea, '\xa598c2cd3fe1d1ad'::bytea),
-    (25, 'sha512(''a'')', 17, '\xcfb3874c93c7b1d2'::bytea, '\xda6b3c8df293a880'::bytea),
-    (26, '''a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11''::uuid', 2950, '\x85f6114e6ae4e02b'::bytea,
-        '\x733646e23d269c55'::bytea),
-    (27, 'true', 16, '\x30e7211b8127418a'::bytea, '\x4307b5c3ecfc0818'::bytea),
-    (28, 'false', 16, '\x682705db4aa834e9'::bytea, '\xa721586014f85fea'::bytea),
-    (29, '''2024-02-29''::date', 1082, '\x27119b864a6f6066'::bytea, '\x195ff880468e697a'::bytea),
-    (30, '''1999-12-31''::date', 1082, '\xc9c673b7ad36d185'::bytea, '\xe7a4be2bd5e2927b'::bytea),
-    (31, '''infinity''::date', 1082, '\x7046afc3d7d5d353'::bytea, '\xdc0030930da14c4e'::bytea),
-    (32, '''-infinity''::date', 1082, '\xa718b91b0ffefb0a'::bytea, '\xb5ae770641fb0413'::bytea),
-    (33, '''24:00''::time', 1083, '\x89513943811cba82'::bytea, '\x4fd79a0415ebf1f0'::bytea),
-    (34, '''12:34:56.789''::time', 1083, '\x9330c5db3809f180'::bytea, '\x625b3e2d6ced0845'::bytea),
-    (35, '''12:00:00+02''::timetz', 1266, '\x9fcb3bf8d82ae1b2'::bytea, '\x10e9e5005cbe9346'::bytea),
-    (36, '''12:00:00-05:30''::timetz', 1266, '\xea1378b614083a52'::bytea, '\x6a4ff91515ff608c'::bytea),
-    (37, '''2024-02-29 12:00:00.5''::timestamp', 1114, '\xd40f0f23e08903bb'::bytea, '\x558d99fe2cfe92cb'::bytea),
-    (38, '''infinity''::timestamp', 1114, '\x0c776e3660cc70ff'::bytea, '\x0547d35c868f4f17'::bytea),
-    (39, '''-infinity''::timestamp', 1114, '\xe04415f0ac5e423f'::bytea, '\x336042f6d517a38c'::bytea),
-    (40, '''2024-02-29 12:00:00+02''::timestamptz', 1184, '\x38eb1260826fede6'::bytea, '\x7ea89fbbe0ea5fc9'::bytea),
-    (41, '''1900-01-01 00:00:00.000001+00''::timestamptz', 1184, '\xa331f2e9bd589406'::bytea,
+    (1, '0.00010::numeric', 1700, '\x7be65b70f83e68dd'::bytea, '\x80a36e99cfac7ca2'::bytea),
+    (2, '1e40::numeric', 1700, '\xe39980e9a18536be'::bytea, '\x0d8baf60e8580206'::bytea),
+    (3, '12345678.000012340::numeric', 1700, '\x66d3a7bf99a2f694'::bytea, '\xfded62be9ef99326'::bytea),
+    (4, '''Käse 😀''::varchar', 25, '\xbb1762cce9c94292'::bytea, '\xb74c142c6ba1019b'::bytea),
+    (5, '''ab ''::char(9)', 1042, '\x614ad092ca08f765'::bytea, '\x83acb8c298f61f6b'::bytea),
+    (6, 'repeat(''0123456789'', 10)', 25, '\xfaff5a31967b0ef8'::bytea, '\x8ec09401d7f50b94'::bytea),
+    (7, '''\x00ff''::bytea', 17, '\x7d1d13039a7dd9e0'::bytea, '\xa598c2cd3fe1d1ad'::bytea),
+    (8, 'sha512(''a'')', 17, '\xcfb3874c93c7b1d2'::bytea, '\xda6b3c8df293a880'::bytea),
+    (9, '''12:34:56.789''::time', 1083, '\x9330c5db3809f180'::bytea, '\x625b3e2d6ced0845'::bytea),
+    (10, '''12:00:00+02''::timetz', 1266, '\x9fcb3bf8d82ae1b2'::bytea, '\x10e9e5005cbe9346'::bytea),
+    (11, '''2024-02-29 12:00:00.5''::timestamp', 1114, '\xd40f0f23e08903bb'::bytea, '\x558d99fe2cfe92cb'::bytea),
+    (12, '''2024-02-29 12:00:00+02''::timestamptz', 1184, '\x38eb1260826fede6'::bytea, '\x7ea89fbbe0ea5fc9'::bytea),
+    (13, '''1900-01-01 00:00:00.000001+00''::timestamptz', 1184, '\xa331f2e9bd589406'::bytea,
         '\x2b66aee4046f4882'::bytea),
-    (42, '''1 mon''::interval', 1186, '\xae7195a617327da5'::bytea, '\xb0fae4fa23b57264'::bytea),
-    (43, '''-1 microsecond''::interval', 1186, '\xb8edb0e6bcad70be'::bytea, '\x56017aa70de5231e'::bytea),
-    (44, '''1 year 2 days 25:00''::interval', 1186, '\x8dcdfab205c956f7'::bytea, '\x287373fd392cf35e'::bytea),
-    (45, '''178956970 years''::interval', 1186, '\x461a03f96e1990dc'::bytea, '\x034e0c2b4fdfbe7b'::bytea),
-    (46, '''2147483647 mons 2147483647 days 48:00''::interval', 1186, '\xea3aa8da1b2eb903'::bytea,
+    (14, '''1 year 2 days 25:00''::interval', 1186, '\x8dcdfab205c956f7'::bytea, '\x287373fd392cf35e'::bytea),
+    (15, '''178956970 years''::interval', 1186, '\x461a03f96e1990dc'::bytea, '\x034e0c2b4fdfbe7b'::bytea),
+    (16, '''2147483647 mons 2147483647 days 48:00''::interval', 1186, '\xea3aa8da1b2eb903'::bytea,
         '\xfcb2d7675172e8c4'::bytea),
-    (47, '''10.1.2.3''::inet', 869, '\x668096f8e0de3e91'::bytea, '\xe11c111b6778cc8c'::bytea),
-    (48, '''10.1.2.3/24''::inet', 869, '\x848310a832601033'::bytea, '\x601032d31dae1883'::bytea),
-    (49, '''10.1.0.0/16''::cidr', 869, '\x3283f9fb65ba6294'::bytea, '\xf6a58732c96979d9'::bytea),
-    (50, '''2001:db8::1/64''::inet', 869, '\xe32fae43cca86118'::bytea, '\x7df6fdacbedb6b58'::bytea),
-    (51, '''08:00:2b:01:02:03''::macaddr', 829, '\x96740a21dd23903c'::bytea, '\x5ebdf4ce219c1ec4'::bytea),
-    (52, '''08:00:2b:01:02:03:04:05''::macaddr8', 774, '\xc3d0f83e86d79b80'::bytea, '\xdf8a8a9b9fcb2739'::bytea);
+    (17, '''10.1.2.3''::inet', 869, '\x668096f8e0de3e91'::bytea, '\xe11c111b6778cc8c'::bytea),
+    (18, '''10.1.2.3/24''::inet', 869, '\x848310a832601033'::bytea, '\x601032d31dae1883'::bytea),
+    (19, '''10.1.0.0/16''::cidr', 869, '\x3283f9fb65ba6294'::bytea, '\xf6a58732c96979d9'::bytea);
 
 SELECT is(
     substr(pg_temp.of_one(element, 0), 5, 4) || substr(pg_temp.of_one(element, 0), 29),

@@ -12,9 +12,11 @@ SET LOCAL work_mem = '256MB';
 CREATE FUNCTION pg_temp.measured(n bigint, p float8, layout text, sets bigint, probes bigint,
     OUT mean float8, OUT sigma float8) LANGUAGE sql AS $$
     WITH f AS MATERIALIZED (
-        SELECT s, (SELECT bloom_agg(x, e) FROM generate_series(s * n + 1, s * n + n) x) AS f
+        SELECT s, CASE layout
+            WHEN 'self-sized' THEN (SELECT bloom_agg(x, NULL, p) FROM generate_series(s * n + 1, s * n + n) x)
+            ELSE (SELECT bloom_agg(x, e) FROM generate_series(s * n + 1, s * n + n) x) END AS f
         FROM generate_series(1, sets) s,
-             LATERAL (SELECT bloom_create(n, p, layout, s) AS e OFFSET 0) c),
+             LATERAL (SELECT CASE WHEN layout <> 'self-sized' THEN bloom_create(n, p, layout, s) END AS e OFFSET 0) c),
     r AS (
         SELECT (SELECT count(*) FROM generate_series(s * (probes / sets), (s + 1) * (probes / sets) - 1) x
                 WHERE f @> -x) / (probes / sets)::float8 AS rate
@@ -69,24 +71,12 @@ FROM (VALUES (1, 2000), (2, 2000), (4, 2000), (12, 2000), (30, 1000), (100, 500)
 ORDER BY layout, p, n;
 
 -- Filters that size themselves, just below and above the numbers where they double.
-CREATE FUNCTION pg_temp.self_sized(n bigint, p float8, sets bigint, probes bigint,
-    OUT mean float8, OUT sigma float8) LANGUAGE sql AS $$
-    WITH f AS MATERIALIZED (
-        SELECT s, (SELECT bloom_agg(x, NULL, p) FROM generate_series(s * n + 1, s * n + n) x) AS f
-        FROM generate_series(1, sets) s),
-    r AS (
-        SELECT (SELECT count(*) FROM generate_series(s * (probes / sets), (s + 1) * (probes / sets) - 1) x
-                WHERE f @> -x) / (probes / sets)::float8 AS rate
-        FROM f)
-    SELECT avg(rate), greatest(coalesce(stddev_samp(rate), 0) / sqrt(sets), sqrt(p * (1 - p) / probes)) FROM r
-$$;
-
 SELECT cmp_ok(mean, '<=', p * 1.05 + 4 * sigma, format('self-sized, n = %s, p = %s: the rate measured', n, p))
 FROM (VALUES (1, 0.01, 500), (8, 0.01, 1000), (51, 0.01, 1000), (52, 0.01, 1000), (103, 0.01, 1000), (825, 0.01, 200),
              (826, 0.01, 200), (13214, 0.01, 20), (13215, 0.01, 20), (211428, 0.01, 2), (1000000, 0.01, 1),
              (105, 0.1, 1000), (27103, 0.1, 10), (32, 0.001, 1000), (8431, 0.001, 20), (134900, 0.001, 2)) v (n, p,
              sets),
-     pg_temp.self_sized(n, p, sets, 1000000)
+     pg_temp.measured(n, p, 'self-sized', sets, 1000000)
 ORDER BY p, n;
 
 -- The form without parameters promises 1 %.
