@@ -1,13 +1,14 @@
 /*
  * build.c
- *		Any elements into filters under construction, as aggregates go about it.
+ *		Any elements into filters under construction, as the aggregates build
+ *		them.
  *
- * An input is a byte of options, k, the number of 64-bit words or of blocks,
- * the seed of the set's salt, and then elements: a byte that says what kind of
- * hash, and its bytes.  Two sets, of the first and of the second half of the
- * elements, grow until they are larger than the bits and go over to those;
- * then they are united.  Compared with the sorted hashes and with bits set one
- * by one.
+ * An input is a byte of options, k, the number of 64-bit words or of blocks, the
+ * seed of the set's salt, and elements. An element is a byte for the kind of
+ * hash, and its bytes. Two sets, of the first and the second half of the
+ * elements, grow until they are larger than the bits, and then become bits.
+ * Finally they are united. The results are compared with sorted hashes and with
+ * bits that are set one by one.
  */
 #include <endian.h>
 
@@ -29,7 +30,7 @@ typedef struct builder
 {
 	bf_params	params;
 	bf_shape	shape;
-	bf_hashset	set;			/* while there are no bits */
+	bf_hashset	set;			/* until there are bits */
 	uint8_t    *bits;
 } builder;
 
@@ -42,7 +43,7 @@ make_slots(bf_hashset *set, uint8_t log2_slots)
 	set->slots = allocate(sizeof(uint64_t) << log2_slots);
 }
 
-/* All hashes of a set, in pieces; returns how many. */
+/* Reads all hashes of a set, in pieces, and returns how many. */
 static size_t
 read_set(const bf_hashset *set, size_t piece, uint64_t *out)
 {
@@ -121,8 +122,8 @@ build(builder *of, const bf_params *params, uint64_t salt, size_t piece,
 }
 
 /*
- * The value that a builder ends as; bytes are in a block of their own.  A set
- * is broken up by compacting it, which must leave what reading gave.
+ * The finished value, in memory of its own. Compacting destroys the set, and
+ * must leave the same hashes as reading.
  */
 static uint8_t *
 finish(builder *of, size_t piece, bf_filter *filter)
@@ -162,7 +163,10 @@ finish(builder *of, size_t piece, bf_filter *filter)
 	return bytes;
 }
 
-/* The payload of all these elements' filter, at its offsets and by its rules. */
+/*
+ * The payload of the elements' filter, by the offsets and rules of
+ * doc/format.md.
+ */
 static uint8_t *
 expected_payload(const bf_params *params, const uint64_t *hashes, size_t count, uint64_t *size)
 {
@@ -187,7 +191,10 @@ expected_payload(const bf_params *params, const uint64_t *hashes, size_t count, 
 	return payload;
 }
 
-/* Builds, compares byte for byte, reads back and asks for every element. */
+/*
+ * Builds a filter, compares it byte for byte, reads it back and probes every
+ * element.
+ */
 static uint8_t *
 check_build(const bf_params *params, uint64_t salt, size_t piece,
 			const uint64_t *hashes, size_t count, bf_filter *filter)
@@ -257,8 +264,8 @@ check_union(const bf_filter *left, const bf_filter *right, const bf_filter *whol
 }
 
 /*
- * A hash of the kind that the byte tells: of canonical bytes, near the last
- * one, for a chosen slot of the set, or itself.
+ * A hash of the kind that the byte selects: of canonical bytes, near the last
+ * one, for a chosen slot of the set, or the given number.
  */
 static uint64_t
 take_hash(source *from, uint64_t seed, uint64_t salt, uint64_t last)

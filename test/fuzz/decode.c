@@ -1,10 +1,11 @@
 /*
  * decode.c
- *		Any bytes to the decoder, and what it accepts to every operation.
+ *		Any bytes to the decoder, and all filters that it accepts to every
+ *		operation.
  *
- * An input is a frame of two filters: a byte of options, one that says in
- * what pieces long loops are run, the length of the first filter (2 bytes),
- * the first filter, the second.  Each filter lies in a block of its own size.
+ * An input is a frame of two filters: a byte of options, a byte for the size of
+ * the pieces of long loops, the length of the first filter (2 bytes), the first
+ * filter, the second. Each filter lies in memory of its exact size.
  */
 #include <endian.h>
 
@@ -21,7 +22,7 @@
 #include "sparse.h"
 #include "stream.h"
 
-/* No operation on all bits of a filter that claims to be larger. */
+/* Filters that claim to be larger skip the operations on all bits. */
 #define MOST_BITS		(1 << 14)
 
 /* One of the two filters of an input. */
@@ -32,14 +33,13 @@ typedef struct value
 	size_t		size;
 	size_t		piece;			/* blocks or hashes handled at once */
 	bool		decoded;
-	bool		valid;			/* and its hashes in order */
+	bool		valid;			/* its hashes are in order, too */
 	uint64_t	probes[12];
 	size_t		nprobes;
 } value;
 
-/* ---------- decoding and encoding ---------- */
 
-/* In pieces as at once. */
+/* The verdict on the hashes is the same in pieces and at once. */
 static bf_status
 check_hashes(const value *v)
 {
@@ -61,7 +61,7 @@ check_hashes(const value *v)
 	return whole;
 }
 
-/* The header alone, which may promise more than anyone would send here. */
+/* The header alone, which may claim more bytes than an input has. */
 static void
 check_claims(const value *v, bf_source source)
 {
@@ -102,7 +102,7 @@ decode(value *v, const uint8_t *bytes, size_t size, bf_source source)
 		check_claims(v, source);
 }
 
-/* What was accepted is written as it was read. */
+/* An accepted filter encodes to the bytes that it was decoded from. */
 static void
 check_encoding(const value *v)
 {
@@ -123,7 +123,6 @@ check_encoding(const value *v)
 	free(again);
 }
 
-/* ---------- one filter ---------- */
 
 /* The word of a payload at index i. */
 static uint64_t
@@ -146,7 +145,7 @@ listed(const bf_filter *filter, uint64_t hash)
 	return false;
 }
 
-/* Some hashes to ask for: of the filter, their neighbours, and others. */
+/* Some hashes to probe: the filter's own, their neighbours, and others. */
 static void
 choose_probes(value *v)
 {
@@ -163,7 +162,10 @@ choose_probes(value *v)
 	}
 }
 
-/* Where an element's bits are, also of filters too large to have them here. */
+/*
+ * The positions of an element's bits, in filters that are too large to
+ * allocate, too.
+ */
 static void
 check_bit_numbers(const value *v, uint64_t hash)
 {
@@ -270,7 +272,7 @@ check_rate(const bf_params *params, const uint8_t *bits)
 	demand((rate == 1) == (set == params->m));
 }
 
-/* Adding to a copy of the bits. */
+/* Adds to a copy of the bits. */
 static void
 check_adding(const value *v)
 {
@@ -291,9 +293,8 @@ check_adding(const value *v)
 	free(expected);
 }
 
-/* ---------- filters as bits of some size ---------- */
 
-/* The bits of a filter at another size, put together byte by byte. */
+/* The bits of a filter at another size, computed byte by byte. */
 static uint8_t *
 expected_image(const bf_filter *filter, uint64_t m)
 {
@@ -322,8 +323,8 @@ expected_image(const bf_filter *filter, uint64_t m)
 }
 
 /*
- * The same through a stream, in pieces, each in room of its own; NULL if the
- * filter's hashes are found to be out of order.
+ * The same through a stream, in pieces, each in memory of its own. NULL if
+ * the filter's hashes are out of order.
  */
 static uint8_t *
 streamed_image(const value *v, uint64_t m)
@@ -365,7 +366,7 @@ expanded_image(const value *v)
 	return image;
 }
 
-/* A decoded filter's bits at that size; NULL only if it is not valid. */
+/* A decoded filter's bits at that size. NULL only if the filter is invalid. */
 static uint8_t *
 image_of(const value *v, uint64_t m)
 {
@@ -386,7 +387,7 @@ image_of(const value *v, uint64_t m)
 	return image;
 }
 
-/* Every probe that the filter contains is in the bits, too. */
+/* The bits contain every probe that the filter contains. */
 static void
 check_kept(const value *v, const uint8_t *bits, uint64_t m)
 {
@@ -400,7 +401,7 @@ check_kept(const value *v, const uint8_t *bits, uint64_t m)
 			   bf_bits_contain(bits, &shape, v->probes[i]));
 }
 
-/* A filter at another size: what it contains stays contained. */
+/* A filter at another size still contains its elements. */
 static void
 check_image(const value *v, uint64_t m)
 {
@@ -416,7 +417,7 @@ check_image(const value *v, uint64_t m)
 	free(image);
 }
 
-/* Folding bits in place gives the same. */
+/* Folding in place gives the same bits. */
 static void
 check_in_place(const value *v, uint64_t m)
 {
@@ -455,7 +456,7 @@ check_sizes(const value *v)
 	}
 }
 
-/* Everything that takes one filter. */
+/* All operations on one filter. */
 static void
 check_filter(value *v)
 {
@@ -480,9 +481,8 @@ check_filter(value *v)
 		check_sizes(v);
 }
 
-/* ---------- two filters ---------- */
 
-/* Sorted hashes of two filters, without repetitions. */
+/* Sorted hashes of two filters, without duplicates. */
 static size_t
 expected_union(const bf_filter *a, const bf_filter *b, uint64_t *hashes)
 {
@@ -495,7 +495,7 @@ expected_union(const bf_filter *a, const bf_filter *b, uint64_t *hashes)
 
 typedef uint64_t (*merge_step) (bf_merge *merge, uint8_t *out, uint64_t max);
 
-/* Merges in pieces, counting first; out has room for exactly what was counted. */
+/* Counts, and merges in pieces into memory of exactly that size. */
 static uint64_t
 merge(const value *a, const value *b, merge_step step, uint8_t **out)
 {
@@ -554,7 +554,10 @@ check_merging(const value *a, const value *b)
 	free(common);
 }
 
-/* The rules of the format for which filters combine, also if the larger may be folded. */
+/*
+ * The format's rules for which filters combine, or combine if the larger is
+ * folded.
+ */
 static bool
 combines(const bf_params *a, const bf_params *b, bool folded)
 {
@@ -598,8 +601,8 @@ check_united(const bf_params *a, const bf_params *b, bf_params *united)
 }
 
 /*
- * The parameters of a union, or those by which two filters are compared once
- * the larger is folded; false if they are not alike.
+ * The parameters of a union, or those for a comparison after the larger
+ * filter is folded. False if the filters do not match.
  */
 static bool
 check_params(const bf_params *a, const bf_params *b, bf_params *params)
@@ -617,7 +620,7 @@ check_params(const bf_params *a, const bf_params *b, bf_params *params)
 	return folded == BF_MATCH;
 }
 
-/* The bits of a union are a filter. */
+/* The bits of a union are a valid filter. */
 static void
 check_result(const bf_params *params, const uint8_t *bits)
 {
@@ -666,7 +669,7 @@ check_bits(const value *a, const value *b, const bf_params *params)
 	free(common);
 }
 
-/* Everything that takes two filters. */
+/* All operations on two filters. */
 static void
 check_filters(const value *a, const value *b)
 {
@@ -676,7 +679,7 @@ check_filters(const value *a, const value *b)
 		return;
 	if (a->filter.sparse && b->filter.sparse)
 		check_merging(a, b);
-	/* states that size themselves are not united as filters are */
+	/* unions do not apply to states that size themselves */
 	if (a->filter.sizing || b->filter.sizing ||
 		!check_params(&a->filter.params, &b->filter.params, &params))
 		return;

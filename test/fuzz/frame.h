@@ -1,10 +1,10 @@
 /*
  * frame.h
- *		The input of the target decode, and a mutator that knows it.
+ *		The input of the target decode, and a mutator for it.
  *
- * Of bytes changed at random hardly any are a filter.  So three times out of
- * four one filter of an input is changed in a way that means something, and
- * then, as a rule, mended until it could be accepted.
+ * Random changes hardly ever leave a valid filter. So three times out of four
+ * the mutator changes one field or the payload of a filter, and then mostly
+ * repairs the rest, so that the decoder may accept it.
  */
 #ifndef FRAME_H
 #define FRAME_H
@@ -41,7 +41,7 @@ open_frame(frame *in, const uint8_t *data, size_t size)
 	return true;
 }
 
-/* A filter that is being changed. */
+/* A filter under mutation. */
 typedef struct draft
 {
 	size_t		size;
@@ -88,7 +88,7 @@ mend_sparse(draft *of, uint64_t unit, uint64_t *random)
 	put(of->bytes, 20, 8, m);
 }
 
-/* Makes a draft something that could be accepted. */
+/* Repairs a draft so that the decoder may accept it. */
 static void
 mend(draft *of, bool state, uint64_t *random)
 {
@@ -115,7 +115,7 @@ mend(draft *of, bool state, uint64_t *random)
 		put(of->bytes, 4, 4, 20);
 }
 
-/* Repeats or cuts the payload, for sizes that divide one another. */
+/* Repeats or cuts the payload, to get sizes that divide one another. */
 static void
 change_size(draft *of, uint64_t *random)
 {
@@ -137,7 +137,7 @@ change_payload(draft *of)
 												 FRAME_ROOM - BF_HEADER_SIZE);
 }
 
-/* Changes one draft, to which the other one may lend something. */
+/* Changes one draft, and may take material from the other. */
 static void
 change(draft *of, const draft *other, uint64_t *random)
 {

@@ -1,9 +1,9 @@
 /*
  * fuzz.h
- *		What the fuzz targets share.
+ *		Code that the fuzz targets share.
  *
- * A target demands what must hold for every input; a demand that is not met
- * ends the run, and libFuzzer keeps the input.
+ * A target demands what must hold for every input. A failed demand ends the run,
+ * and libFuzzer keeps the input.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -23,8 +23,8 @@ extern size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_siz
 									  unsigned int seed);
 
 /*
- * Runs a second count, so the sanitizer neither records who allocated what nor
- * keeps much of what was freed; ASAN_OPTIONS says otherwise for one input.
+ * For speed, the sanitizer does not record allocation stacks and keeps little
+ * freed memory. ASAN_OPTIONS can override this for a single input.
  */
 extern const char *__asan_default_options(void);
 
@@ -44,7 +44,10 @@ __asan_default_options(void)
 		} \
 	} while (0)
 
-/* A block of exactly that size, whose end the sanitizer guards to the byte. */
+/*
+ * Allocates exactly that size, so that the sanitizer guards every byte behind
+ * it.
+ */
 static inline void *
 room_for(size_t size)
 {
@@ -64,7 +67,7 @@ copy_of(const void *bytes, size_t size)
 	return copy;
 }
 
-/* Input as a sequence of numbers; zeros once it has been used up. */
+/* Input as a sequence of numbers, which are zero at its end. */
 typedef struct source
 {
 	const uint8_t *at;

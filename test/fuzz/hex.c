@@ -2,7 +2,8 @@
  * hex.c
  *		Any text to the reader of hexadecimal digits.
  *
- * The first byte of an input says in what pieces the rest is read.
+ * The first byte of an input is the size of the pieces in which the rest is
+ * read.
  */
 #include "fuzz.h"
 #include "hex.h"
@@ -17,7 +18,7 @@ digit(char c)
 	return found != NULL ? (int) (found - digits) % 16 : -1;
 }
 
-/* Reads piece after piece, as values of any size are read. */
+/* Reads piece by piece, as values of any size are read. */
 static bool
 decode_in_pieces(const char *digits, size_t size, size_t piece, uint8_t *bytes)
 {

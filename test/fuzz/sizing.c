@@ -1,17 +1,21 @@
 /*
  * sizing.c
- *		Any parameters that may be asked for to the theory that sizes filters.
+ *		Any parameters that a user may request, to the functions that size
+ *		filters.
  *
  * An input is the layout (1 byte), the rate (4 bytes), a number of elements (6
- * bytes), bits (4 bytes).  The core takes rates from BF_MIN_RATE to
- * BF_MAX_RATE; others are refused before it hears of them.
+ * bytes) and bits (4 bytes). The core takes rates from BF_MIN_RATE to
+ * BF_MAX_RATE. Its callers refuse others.
  */
 #include <math.h>
 
 #include "fuzz.h"
 #include "layout.h"
 
-/* A rate from any bits: its own if it may be asked for, or one made of them. */
+/*
+ * A valid rate from any bits: the rate that they are, or one derived from
+ * them.
+ */
 static double
 take_rate(source *from)
 {
@@ -24,7 +28,7 @@ take_rate(source *from)
 	return (float) exp2(-1 - 28.8 * (bits % 65536) / 65536);
 }
 
-/* m is the least that is enough, and any elements that m is for are few enough. */
+/* m is the least size that suffices, and the elements that it has room for keep the rate. */
 static void
 try_classic(bf_solutions *solutions, uint32_t k, double rate, uint64_t m, uint64_t items)
 {
@@ -45,7 +49,10 @@ try_classic(bf_solutions *solutions, uint32_t k, double rate, uint64_t m, uint64
 	demand(bf_classic_rate(k, m, fits + 1) > rate);
 }
 
-/* The most blocks below these that can be written in seven bits and zeros. */
+/*
+ * The greatest number of blocks below these that has at most seven
+ * significant bits.
+ */
 static uint64_t
 fewer_blocks(uint64_t nblocks)
 {
@@ -56,7 +63,7 @@ fewer_blocks(uint64_t nblocks)
 	return nblocks / unit * unit;
 }
 
-/* m is the least number of blocks, of those, that has the capacity. */
+/* m is the least of these numbers of blocks that has the capacity. */
 static void
 try_blocked(bf_solutions *solutions, uint32_t k, double rate, uint64_t m, uint64_t items)
 {

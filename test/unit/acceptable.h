@@ -1,7 +1,7 @@
 /*
  * acceptable.h
- *		"What a reader must refuse" of doc/format.md once more, for comparison
- *		with the decoder. It shares nothing with the code that it judges.
+ *		"What a reader must refuse" of doc/format.md, written a second time to
+ *		compare the decoder with. It shares no code with the core.
  */
 #ifndef ACCEPTABLE_H
 #define ACCEPTABLE_H
@@ -13,7 +13,7 @@
 #define HEADER		28
 #define MAX_BITS	(UINT64_C(1) << 31)
 
-/* Where in the header what is. */
+/* Offsets in the header. */
 enum
 {
 	VERSION = 0, LAYOUT = 1, FLAGS = 2, K = 3, CLASS = 4, RATE = 8, SEED = 12, BITS = 20
@@ -57,7 +57,7 @@ get_rate(const uint8_t *bytes)
 	return rate;
 }
 
-/* The class of no element is, too. */
+/* Includes class 0, that of a filter without elements. */
 static inline bool
 known(uint64_t element_class)
 {
@@ -80,7 +80,7 @@ ascending(const uint8_t *bytes, uint64_t size)
 	return true;
 }
 
-/* Is the representation one that the page allows? */
+/* Whether doc/format.md allows the representation. */
 static inline bool
 payload_allowed(const uint8_t *bytes, uint64_t size)
 {
@@ -101,7 +101,10 @@ payload_allowed(const uint8_t *bytes, uint64_t size)
 	return m == 0 ? payload == 0 && class == 0 && bytes[LAYOUT] == 0 : payload < m / 8;
 }
 
-/* May a reader take these bytes, as a value or as the state of an aggregate? */
+/*
+ * Whether a reader must accept the bytes, as a value or as the state of an
+ * aggregate.
+ */
 static inline bool
 acceptable(const uint8_t *bytes, uint64_t size, bool state)
 {

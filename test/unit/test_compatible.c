@@ -1,6 +1,6 @@
 /*
  * test_compatible.c
- *		Which filters combine, and the algebra of what they combine to.
+ *		Which filters combine, and the algebra of the resulting parameters.
  */
 #include "compatible.h"
 #include "reference.h"
@@ -13,7 +13,7 @@ same(const bf_params *a, const bf_params *b)
 		a->rate == b->rate && a->seed == b->seed && a->m == b->m;
 }
 
-/* Both ways round, as a mismatch has no direction. */
+/* In both orders, because a mismatch is symmetric. */
 static void
 mismatch(const bf_params *a, const bf_params *b, bf_mismatch wanted, const char *what)
 {
@@ -86,12 +86,12 @@ test_sizes(void)
 		}
 	}
 	passed("sizes must be equal, or divide if the larger is folded");
-	ok(!bf_folds_to(&a, 0), "nothing folds to no size");
+	ok(!bf_folds_to(&a, 0), "no filter folds to size 0");
 	ok(bf_compare_folded(&a, &unsized) == BF_MATCH && bf_compare_folded(&unsized, &a) == BF_MATCH,
 	   "folded or not, anything goes with the filter without a size");
 }
 
-/* Every field counts. */
+/* Parameters are equal only if every field is. */
 static void
 test_equal(void)
 {
@@ -125,19 +125,19 @@ test_combined(void)
 
 	a = (bf_params) {.layout = BF_BLOCKED, .k = 1, .rate = 1e-6f, .seed = 5};
 	got = bf_combined_params(&a, &b);
-	ok(same(&got, &b), "a filter without a size leaves the other as it is");
+	ok(same(&got, &b), "a filter without a size does not change the other");
 	b = a, b.rate = 1e-7f, b.k = 9;
 	got = bf_combined_params(&a, &b);
-	ok(same(&got, &b), "of two without a size, the one of the lower rate");
+	ok(same(&got, &b), "of two filters without a size, the lower rate decides");
 	a.rate = b.rate;
 	got = bf_combined_params(&a, &b);
-	ok(same(&got, &a), "then by k");
+	ok(same(&got, &a), "then k");
 	b.k = a.k, b.seed = 4;
 	got = bf_combined_params(&a, &b);
-	ok(same(&got, &b), "then by seed");
+	ok(same(&got, &b), "then the seed");
 }
 
-/* From so few values that many pairs and triples combine. */
+/* Draws from few values, so that many pairs and triples combine. */
 static bf_params
 random_params(uint64_t *state)
 {

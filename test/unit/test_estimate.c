@@ -1,6 +1,6 @@
 /*
  * test_estimate.c
- *		Cardinality and current rate, against sets that are known.
+ *		Cardinality and current rate, against known sets.
  */
 #include "block.h"
 #include "estimate.h"
@@ -8,7 +8,7 @@
 #include "reference.h"
 #include "tap.h"
 
-static uint64_t next_word;		/* no element or probe comes twice */
+static uint64_t next_word;		/* elements and probes never repeat */
 
 static uint8_t *
 build(const bf_params *params, uint64_t n)
@@ -22,10 +22,10 @@ build(const bf_params *params, uint64_t n)
 }
 
 /*
- * The mean estimate over sets is n, but for the bias of a logarithm, which is
- * Var(X) / (2 m k q^2) for X bits set of m, with q the share of empty ones.
- * Throws that exclude one another leave Var(X) under m q (1 - q); that blocks
- * are not equally loaded adds m q^2 (k a)^2 / 1024 at a = k n / m.
+ * The mean estimate over sets is n, except for the bias of a logarithm. That
+ * is Var(X) / (2 m k q^2) for X bits set of m, where q is the share of empty
+ * bits. Throws exclude one another, so Var(X) is less than m q (1 - q).
+ * Unequally loaded blocks add m q^2 (k a)^2 / 1024 at a = k n / m.
  */
 static void
 compare_cardinality(bf_layout layout, uint32_t k, uint64_t m, uint64_t n)
@@ -69,7 +69,10 @@ test_cardinality(bf_layout layout, const char *name)
 	passed(name);
 }
 
-/* A million elements: the textbook's formula is off by k / 1024 in blocks. */
+/*
+ * Many elements, where the textbook's formula would be wrong by k / 1024 for
+ * blocks.
+ */
 static void
 test_large_cardinality(void)
 {
@@ -87,7 +90,7 @@ test_large_cardinality(void)
 	}
 }
 
-/* The formula in the terms of the page, which small differences spoil little here. */
+/* The formula as doc/format.md writes it. It loses little precision here. */
 static void
 test_formula(void)
 {
@@ -120,7 +123,7 @@ test_formula(void)
 	passed("cardinality from bits set, by the formula");
 }
 
-/* The estimate that fits a filter by its layout. */
+/* The estimate for the filter's layout. */
 static double
 current_rate(const bf_params *params, const uint8_t *bits)
 {
@@ -137,7 +140,7 @@ current_rate(const bf_params *params, const uint8_t *bits)
 	return rate;
 }
 
-/* Against the mean over blocks, and against asking for elements that are not there. */
+/* Compares with the mean over blocks, and with probes for absent elements. */
 static void
 compare_rate(bf_layout layout, uint32_t k, uint64_t m, double load)
 {
@@ -192,7 +195,7 @@ test_rate_ends(void)
 		ok(current_rate(&params, bits) == 1, "layout %d: a full one has rate 1", layout);
 		free(bits);
 	}
-	passed("their histograms count no bit and all");
+	passed("the histograms of an empty and of a full filter");
 	ok(bf_current_rate_sparse(0) == 0, "no hash, no false positive");
 	ok(bf_current_rate_sparse(1) == 1 / 18446744073709551616.0, "one hash of 2^64");
 	ok(bf_current_rate_sparse(1 << 24) == 1 / 1099511627776.0, "2^24 hashes of 2^64");
@@ -205,13 +208,13 @@ test_intersection(void)
 	ok(bf_intersection_of(10, 7, 17) == 0, "disjoint");
 	ok(bf_intersection_of(10, 7, 18) == 0, "never below 0");
 	ok(bf_intersection_of(10, 7, 10) == 7, "contained");
-	ok(bf_intersection_of(10, 7, 9.5) == 7, "never above the smaller");
-	ok(bf_intersection_of(7, 10, 9.5) == 7, "whichever it is");
-	ok(bf_intersection_of(0, 0, 0) == 0, "nothing and nothing");
-	ok(isnan(bf_intersection_of(INFINITY, 7, INFINITY)), "saturated and not: unknown");
-	ok(isnan(bf_intersection_of(7, INFINITY, INFINITY)), "not and saturated: unknown");
+	ok(bf_intersection_of(10, 7, 9.5) == 7, "never above the smaller set");
+	ok(bf_intersection_of(7, 10, 9.5) == 7, "never above the smaller set, in the other order");
+	ok(bf_intersection_of(0, 0, 0) == 0, "two empty sets");
+	ok(isnan(bf_intersection_of(INFINITY, 7, INFINITY)), "first filter saturated: unknown");
+	ok(isnan(bf_intersection_of(7, INFINITY, INFINITY)), "second filter saturated: unknown");
 	ok(isnan(bf_intersection_of(INFINITY, INFINITY, INFINITY)), "both saturated: unknown");
-	ok(isnan(bf_intersection_of(10, 7, INFINITY)), "saturated only together: unknown");
+	ok(isnan(bf_intersection_of(10, 7, INFINITY)), "only the union saturated: unknown");
 }
 
 int

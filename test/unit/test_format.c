@@ -17,8 +17,8 @@ static const uint8_t dense_header[BF_HEADER_SIZE] = {
 };
 
 /*
- * The whole verdict on bytes that stand in a block with nothing behind them
- * and, unless there are none, nothing before them.
+ * The decoder's verdict on bytes, the checks of the hashes included. The
+ * sanitizer guards both ends of the bytes.
  */
 static bf_status
 verdict(const uint8_t *bytes, uint64_t size, bf_source source, bf_filter *filter)
@@ -139,10 +139,10 @@ test_round_trip(void)
 			 !decoded.sizing, "filter %d, error %d", i, (int) status.error);
 		each(verdict(bytes, size, BF_STATE, &decoded).error == BF_OK, "as a state, filter %d", i);
 	}
-	passed("random filters come back as they were");
+	passed("random filters encode and decode unchanged");
 }
 
-/* Bytes near the truth, so that many mutations are still valid. */
+/* Small changes, so that many mutations are still valid. */
 static void
 mutate(uint8_t *bytes, uint64_t *size, uint64_t *state)
 {
@@ -188,24 +188,24 @@ test_mutations(void)
 		each(memcmp(header, bytes, BF_HEADER_SIZE) == 0 && bf_encoded_size(&filter) == size,
 			 "mutation %d is sent out differently", i);
 	}
-	passed("mutated bytes are refused exactly if the specification says so");
+	passed("mutated bytes are refused if and only if the specification says so");
 	ok(accepted[0] > 1000 && accepted[1] > 1000, "many of them were still valid");
 }
 
-/* One bad thing about an otherwise valid header and its verdict. */
+/* One fault of an otherwise valid header, and the verdict. */
 typedef struct refusal
 {
 	const char *what;
 	int			offset;
 	int			size;
 	uint64_t	value;
-	uint64_t	payload;		/* bytes, which are all 0 */
+	uint64_t	payload;		/* zero bytes */
 	bf_error	error;
 	uint64_t		got;
 	uint64_t		limit;
 } refusal;
 
-/* The columns of a refusal whose verdict has no limit to tell. */
+/* The columns of a verdict without a limit. */
 #define ANY UINT64_MAX
 
 static const refusal refusals[] = {
@@ -271,7 +271,7 @@ test_refusals(void)
 	}
 }
 
-/* What takes more than one change to the header. */
+/* Faults that need more than one change of the header. */
 static void
 test_more_refusals(void)
 {
@@ -323,7 +323,7 @@ test_more_refusals(void)
 	   "accepted: the greatest rate below 1");
 }
 
-/* Headers of sizes for which no test wants to have the payload. */
+/* Headers of filters that are too large to allocate here. */
 static void
 test_large(void)
 {
@@ -370,7 +370,7 @@ test_large(void)
 	free(header);
 }
 
-/* The header alone and the whole give one verdict and the same parameters. */
+/* The header alone gives the same verdict and parameters as the whole. */
 static void
 test_header_alone(void)
 {
@@ -399,7 +399,7 @@ test_header_alone(void)
 			 "filter %d is another by its header", i);
 		free(header);
 	}
-	passed("the header alone gives the verdict of the whole");
+	passed("the header alone gives the same verdict as the whole");
 }
 
 static void
@@ -422,7 +422,7 @@ test_truncations(void)
 			each(status.error == BF_ERR_LENGTH && status.got == cut - 28 &&
 				 status.limit == 72, "%" PRIu64 " bytes: error %d", cut, (int) status.error);
 	}
-	passed("a dense filter cut short anywhere");
+	passed("a dense filter truncated to every length");
 
 	filter = (bf_filter) {.params = params_of(BF_BLOCKED, 5, 1024), .sparse = true, .nhashes = 15};
 	size = encode(&filter, &state, bytes);
@@ -435,10 +435,10 @@ test_truncations(void)
 		each(status.error == wanted, "%" PRIu64 " bytes: error %d", cut, (int) status.error);
 		each(wanted != BF_OK || decoded.nhashes == (cut - 28) / 8, "%" PRIu64 " bytes", cut);
 	}
-	passed("a sparse filter cut short is one of fewer hashes, or none");
+	passed("a truncated sparse filter has fewer hashes, or is invalid");
 }
 
-/* The verdict on hashes that are read in pieces. */
+/* The verdict on hashes that are checked by pieces. */
 static bf_status
 check_in_pieces(const bf_filter *filter, uint64_t piece)
 {
@@ -467,7 +467,10 @@ test_hash_order(void)
 	{
 		for (int equal = 0; equal < 2; equal++)
 		{
-			/* From 0 to beyond 2^63; hash number bad is not above the one before. */
+			/*
+			 * Ascending from 0 to beyond 2^63, except that hash number bad is
+			 * not greater than the one before.
+			 */
 			for (uint64_t i = 0; i < COUNT; i++)
 				put(payload + 8 * i, 0, 8, i * (UINT64_MAX / (COUNT - 1)));
 			if (bad > 0 && bad < COUNT)
@@ -476,7 +479,7 @@ test_hash_order(void)
 			{
 				bf_status	status = check_in_pieces(&filter, piece);
 
-				/* With hash 1 one less than 0 it is 2^64 - 1, and number 2 is bad. */
+				/* Hash 1 wraps around to 2^64 - 1, so that number 2 is bad. */
 				if (bad == 0 || bad == COUNT)
 					each(status.error == BF_OK, "good ones in pieces of %" PRIu64, piece);
 				else
@@ -498,7 +501,7 @@ test_classes(void)
 	for (uint32_t c = 1; c < 100000; c++)
 		each(bf_class_known(c) == known(c), "class %" PRIu32, c);
 	each(!bf_class_known(UINT32_MAX), "class 2^32 - 1");
-	passed("the classes of the table are known, no others");
+	passed("only the classes of the table are known");
 }
 
 static void

@@ -6,7 +6,7 @@
 #include "reference.h"
 #include "tap.h"
 
-/* Any odd number without a pattern, as the caller would draw it. */
+/* An odd number without a pattern, as callers draw it. */
 #define SALT UINT64_C(0xB5297A4D3F84D5A9)
 
 static bf_hashset
@@ -18,7 +18,9 @@ new_set(uint8_t log2_slots)
 	return set;
 }
 
-/* As the aggregates do: all hashes, a piece of slots at a time, to twice the room. */
+/*
+ * Doubles the room as the aggregates do: rehashes a piece of slots at a time.
+ */
 static void
 grow(bf_hashset *set, size_t piece)
 {
@@ -41,7 +43,7 @@ grow(bf_hashset *set, size_t piece)
 	*set = larger;
 }
 
-/* All hashes of a set, sorted; repetitions stay. */
+/* All hashes of a set, sorted. Duplicates would remain. */
 static size_t
 contents(const bf_hashset *set, uint64_t *out)
 {
@@ -96,7 +98,7 @@ test_random(void)
 			{
 				uint64_t	value = random_below(&state, range);
 
-				/* Small numbers, 0 among them, and hashes proper. */
+				/* Small numbers, 0 included, and random hashes. */
 				hashes[i] = value % 2 ? value : value * UINT64_C(0x9E3779B97F4A7C15);
 			}
 			compare(hashes, count, 1 + random_below(&state, 40));
@@ -113,16 +115,19 @@ test_zero(void)
 
 	is(bf_hashset_read(&set, 0, 16, out), 0, "a new set is empty");
 	ok(bf_hashset_add(&set, 0), "0 is new");
-	ok(!bf_hashset_add(&set, 0), "and then is not");
+	ok(!bf_hashset_add(&set, 0), "and is not new again");
 	is(set.count, 1, "it counts");
-	ok(bf_hashset_add(&set, 5), "another one");
+	ok(bf_hashset_add(&set, 5), "another hash is new");
 	is(bf_hashset_read(&set, 0, 1, out) + bf_hashset_read(&set, 1, 16, out), 2,
 	   "both are read once");
 	is(bf_hashset_read(&set, 7, 7, out), 0, "no slots, no hashes");
 	free(set.slots);
 }
 
-/* Full at three quarters, so that a search always meets an empty slot. */
+/*
+ * The set is full at three quarters, so that every search ends at an empty
+ * slot.
+ */
 static void
 test_full(void)
 {
@@ -137,10 +142,10 @@ test_full(void)
 			 "2^%d slots are full at %" PRIu64, log2_slots, added);
 		free(set.slots);
 	}
-	passed("full at three quarters");
+	passed("a set is full at three quarters");
 }
 
-/* How far from their own slots hashes stand, on average. */
+/* The mean distance of hashes from their own slots. */
 static double
 displacement(const bf_hashset *set)
 {
@@ -156,9 +161,10 @@ displacement(const bf_hashset *set)
 }
 
 /*
- * Hashes that were chosen to be alike do not crowd.  Linear probing at the
- * load factor 3/4 displaces a random hash by (1 / (1 - 3/4) - 1) / 2 = 1.5
- * slots on average (Knuth 6.4); without the salt it would be thousands here.
+ * Hashes that are chosen to be similar do not cluster. Linear probing at load
+ * factor 3/4 displaces random hashes by (1 / (1 - 3/4) - 1) / 2 = 1.5 slots
+ * on average (Knuth 6.4). Without the salt these would be displaced by
+ * thousands.
  */
 static void
 alike(const char *name, uint64_t start, uint64_t step)
@@ -175,7 +181,7 @@ alike(const char *name, uint64_t start, uint64_t step)
 	}
 	passed(name);
 	distance = displacement(&set);
-	ok(set.log2_slots == 16 && distance < 6, "and stands %.2f slots off its own", distance);
+	ok(set.log2_slots == 16 && distance < 6, "and is %.2f slots from its own on average", distance);
 	is(set.count, count, "none is lost");
 	free(set.slots);
 }

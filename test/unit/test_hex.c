@@ -1,6 +1,6 @@
 /*
  * test_hex.c
- *		Hexadecimal digits, and everything that is none.
+ *		Hexadecimal digits, and characters that are not digits.
  */
 #include "hex.h"
 #include "reference.h"
@@ -29,7 +29,7 @@ test_encode(void)
 	passed("every byte as two lower-case digits");
 }
 
-/* The value of a digit, or -1, as the C library sees it in the C locale. */
+/* The value of a digit by the C library in the C locale, or -1. */
 static int
 value_of(char digit)
 {
@@ -63,7 +63,9 @@ test_decode(void)
 	passed("every pair of characters");
 }
 
-/* One bad character is found wherever it stands; digits end where they end. */
+/*
+ * A bad character is found wherever it is. Nothing is read behind the digits.
+ */
 static void
 test_anywhere(void)
 {
@@ -80,14 +82,14 @@ test_anywhere(void)
 			each(bytes[i] == 0x99, "byte %zu", i);
 		for (size_t i = 0; i < 2 * size; i++)
 		{
-			digits[i] = bad[i % sizeof(bad)];	/* its end, a null character, too */
+			digits[i] = bad[i % sizeof(bad)];	/* the terminating null character, too */
 			each(!bf_hex_decode(digits, size, bytes), "character %d at %zu", digits[i], i);
 			digits[i] = '9';
 		}
 		free(digits);
 		free(bytes);
 	}
-	passed("a character that is no digit, anywhere");
+	passed("a character that is not a digit, anywhere");
 }
 
 static void
@@ -108,7 +110,7 @@ test_round_trip(void)
 		free(back);
 		free(digits);
 	}
-	passed("bytes come back");
+	passed("bytes encode and decode unchanged");
 }
 
 int

@@ -1,6 +1,6 @@
 /*
  * test_layout.c
- *		What the two layouts do differently.
+ *		The differences between the two layouts.
  */
 #include <string.h>
 
@@ -32,7 +32,7 @@ test_shape(void)
 	   "the shape of the smallest classic one");
 }
 
-/* Every divisor of the number of blocks, in ascending order, and nothing else. */
+/* A blocked filter folds to the divisors of its number of blocks, in ascending order. */
 static void
 test_folds(void)
 {

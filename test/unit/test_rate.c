@@ -1,10 +1,9 @@
 /*
  * test_rate.c
- *		The promise: the false-positive rate asked for is the rate got.
+ *		The requested false-positive rate is the measured one.
  *
- * Real filters, filled and probed through the hash and the rule that the
- * extension uses.  A rate is the mean over sets, as one small filter varies
- * around it.
+ * These are real filters, filled and probed through the hash and the rule of the
+ * core. A rate is the mean over sets, because a single small filter varies.
  */
 #include "block.h"
 #include "hash.h"
@@ -23,7 +22,10 @@ typedef struct measurement
 	double		error;			/* its standard error */
 } measurement;
 
-/* The rate of one filter of n elements, by so many probes for others. */
+/*
+ * The rate of one filter of n elements, measured with that many absent
+ * probes.
+ */
 static double
 rate_of_set(uint8_t *bits, const bf_params *params, uint64_t n, uint64_t probes)
 {
@@ -39,9 +41,9 @@ rate_of_set(uint8_t *bits, const bf_params *params, uint64_t n, uint64_t probes)
 }
 
 /*
- * The mean over sets.  Its error comes from both the sets and the probes; as
- * a sample of few hits knows it badly, it is not taken for less than that of
- * the probes at the rate that is expected.
+ * The mean over sets. Its error comes from both the sets and the probes. A
+ * sample with few hits underestimates it, so it is at least the error of the
+ * probes at the expected rate.
  */
 static measurement
 measure(const bf_params *params, uint64_t n, double expected, uint64_t sets, uint64_t probes)
@@ -88,11 +90,11 @@ test_promise(void)
 			for (int j = 0; j < 11; j++)
 				keep_promise((bf_layout) layout, rates[i], counts[j]);
 		}
-		passed(layout == BF_BLOCKED ? "blocked: the rate asked for" : "classic: the rate asked for");
+		passed(layout == BF_BLOCKED ? "blocked: the requested rate" : "classic: the requested rate");
 	}
 }
 
-/* The promise holds for the filters of a single word too. */
+/* The same for filters of a single word. */
 static void
 test_single_words(void)
 {
@@ -108,13 +110,13 @@ test_single_words(void)
 		keep_promise(BF_CLASSIC, p, n);
 		words++;
 	}
-	passed("classic filters of 64 bits: the rate asked for");
-	ok(words > 15, "there were many of them");
+	passed("classic filters of 64 bits: the requested rate");
+	ok(words > 15, "many such filters were tested");
 }
 
 /*
- * With any k and at any size, the rate of a filter filled to several percent
- * is the expected one.  Returns the ratio of the two.
+ * The ratio of the measured to the expected rate, for any k and size, of
+ * filters filled until the rate is several percent.
  */
 static double
 compare(bf_layout layout, uint32_t k, uint64_t m, double tolerance)

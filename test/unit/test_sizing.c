@@ -1,6 +1,7 @@
 /*
  * test_sizing.c
- *		The model of the false-positive rate and what is derived from it.
+ *		The model of the false-positive rate, and the sizes and capacities
+ *		derived from it.
  */
 #include <time.h>
 
@@ -22,7 +23,7 @@ capacity_of(bf_layout layout, uint32_t k, double p, uint64_t m)
 	return bf_capacity(&solutions, layout, k, p, m);
 }
 
-/* Half the time the k that p asks for, else any. */
+/* Half the time the best k for p, otherwise any k. */
 static uint32_t
 some_k(bf_layout layout, double p, uint64_t *state)
 {
@@ -63,7 +64,7 @@ test_exact_classic(void)
 	passed("classic filters up to 4096 bits: the exact mean");
 }
 
-/* To second order is what is promised; third order is below 1e-3 even here. */
+/* The core promises the second order. The third is below 1e-3 even here. */
 static void
 test_second_order(void)
 {
@@ -92,7 +93,7 @@ test_second_order(void)
 	passed("larger classic filters: the mean to second order");
 }
 
-/* The rate of a filter of ideal throws, filled here and now. */
+/* The rate of a simulated filter with ideal throws. */
 static double
 simulated_rate(const bf_params *params, uint32_t n, uint64_t *state)
 {
@@ -141,7 +142,10 @@ test_simulation(void)
 
 		for (int j = 0; j < 1500; j++)
 			sample_add(&simulated, simulated_rate(&params, cases[i].n, &state));
-		/* Where a few filters of many decide the mean, the sample tells its error badly. */
+		/*
+		 * If few of many filters decide the mean, the sample does not tell
+		 * its error.
+		 */
 		ok(fabs(sample_mean(&simulated) - rate) < 4.5 * sample_error(&simulated),
 		   "simulated: layout %d, k %" PRIu32 ", m %" PRIu64 ", n %" PRIu32
 		   ": %.4g +- %.1g, expected %.4g", (int) params.layout, params.k, params.m, cases[i].n,
@@ -149,7 +153,10 @@ test_simulation(void)
 	}
 }
 
-/* With many bits the textbook is right for classic filters and low for blocks. */
+/*
+ * With many bits the textbook is right for classic filters, and too low for
+ * blocks.
+ */
 static void
 test_textbook(void)
 {
@@ -171,7 +178,7 @@ test_textbook(void)
 	passed("large filters against the textbook");
 }
 
-/* The table of doc/format.md, k with the most that p may be. */
+/* The table of doc/format.md: k, with the highest p. */
 static const double bounds[BF_MAX_K + 1] = {
 	[2] = 0.38141, 0.183453, 0.0890054, 0.0428406, 0.0203097, 0.00943578, 0.00427845,
 	0.00188661, 8.06525e-4, 3.33382e-4, 1.3295e-4, 5.10606e-5, 1.88604e-5, 6.69393e-6,
@@ -234,7 +241,7 @@ test_k_range(void)
 			each(i < 5 ? k == 1 : k >= 22, "layout %d, p %g: k %" PRIu32, layout, rates[i], k);
 		}
 	}
-	passed("k is one that the format can hold, at any rate");
+	passed("at any rate, the format can hold k");
 }
 
 /* The table of bits per element in doc/format.md, against the model and m. */
@@ -276,8 +283,8 @@ test_bits_per_element(void)
 }
 
 /*
- * Bits per element of a blocked filter, in 1/1024, by doc/format.md: the least
- * for which one block and endlessly many keep the rate.
+ * Bits per element of a blocked filter, in 1/1024, by doc/format.md: the
+ * least that keep the rate in one block and in the limit of many.
  */
 static uint64_t
 model_parts(uint32_t k, double p)
@@ -298,7 +305,10 @@ model_parts(uint32_t k, double p)
 	return enough;
 }
 
-/* The least number of blocks for n elements, which are 2^19 parts each, and its rounding. */
+/*
+ * The least number of blocks for n elements, in parts of 2^-19, rounded by
+ * doc/format.md.
+ */
 static uint64_t
 model_blocks(uint64_t parts, uint64_t n)
 {
@@ -348,12 +358,12 @@ test_blocked(void)
 				 capacity_of(BF_BLOCKED, k, p, m));
 		}
 	}
-	passed("blocked: m and capacity by the constant for each element");
+	passed("blocked: m and capacity follow from bits per element");
 }
 
 /*
- * One constant is enough for any number of blocks: with as many elements as
- * they have room for, the exact mean is at most p.
+ * One constant is enough for any number of blocks: filled to capacity, the
+ * exact mean is at most p.
  */
 static void
 test_any_number_of_blocks(void)
@@ -375,7 +385,7 @@ test_any_number_of_blocks(void)
 		}
 	}
 	passed("any number of blocks keeps the rate");
-	ok(highest > 0.999, "and hardly fewer bits would do: %.6f of the rate", highest);
+	ok(highest > 0.999, "and few bits are wasted: %.6f of the rate", highest);
 }
 
 static bool
@@ -409,7 +419,7 @@ test_doubling(void)
 	passed("few significant bits; from 65 blocks on twice the elements take twice the blocks");
 }
 
-/* The least m is found here by trying all from the smallest on. */
+/* This finds the least m by trying all sizes from the smallest on. */
 static void
 test_least_small(void)
 {
@@ -507,8 +517,8 @@ test_monotone(void)
 		uint64_t	bits = bits_for(layout, k, p, n);
 		uint64_t	more = bits_for(layout, k, p, n + n / 10 + 1);
 
-		each(more == 0 || (bits > 0 && bits <= more), "m sinks with n %" PRIu64, n);
-		each(bits == 0 || bits >= bits_for(layout, k, p * 1.1, n), "m grows with p %g", p);
+		each(more == 0 || (bits > 0 && bits <= more), "m falls as n grows, %" PRIu64, n);
+		each(bits == 0 || bits >= bits_for(layout, k, p * 1.1, n), "m grows with the rate, p %g", p);
 		each(capacity_of(layout, k, p, m) <= capacity_of(layout, k, p, m + unit),
 			 "capacity sinks with m %" PRIu64, m);
 		each(capacity_of(layout, k, p, m) <= capacity_of(layout, k, p * 1.1, m),
@@ -523,7 +533,7 @@ test_monotone(void)
 	passed("rate, m and capacity are monotone");
 }
 
-/* Memory holds fewer solutions than are asked for here, in random order. */
+/* The cache holds fewer solutions than this test asks for, in random order. */
 static void
 test_memory(void)
 {
@@ -544,7 +554,7 @@ test_memory(void)
 		each(bf_capacity(&kept, layout, k, p, number) == bf_capacity(&fresh, layout, k, p, number),
 			 "layout %d, k %" PRIu32 ", p %g, m %" PRIu64, (int) layout, k, p, number);
 	}
-	passed("what is remembered is what would be solved");
+	passed("cached solutions equal new ones");
 }
 
 static void
@@ -579,7 +589,7 @@ test_nothing(void)
 	passed("no elements: rate 0");
 }
 
-/* Whatever is asked for: an answer that is true, and soon. */
+/* Any arguments get a true answer soon. */
 static void
 hostile(bf_layout layout, uint32_t k, double p, uint64_t n)
 {
@@ -614,7 +624,7 @@ test_hostile(void)
 
 	for (int i = 0; i < 8 * 10 * 4 * 2; i++)
 		hostile((bf_layout) (i % 2), ks[i / 2 % 4], rates[i / 8 % 8], counts[i / 64]);
-	passed("hostile arguments: a true answer within a second");
+	passed("hostile arguments: a correct answer within a second");
 }
 
 int

@@ -1,6 +1,6 @@
 /*
  * test_sparse.c
- *		Searching and merging sorted hashes, against going through all pairs.
+ *		Searching and merging sorted hashes, against loops over all pairs.
  */
 #include "probe.h"
 #include "reference.h"
@@ -26,7 +26,10 @@ put_payload(hashes *set, size_t offset)
 	set->payload = set->memory + offset;
 }
 
-/* From a small range where sets overlap, with both ends of the large one. */
+/*
+ * Draws from a small range, so that sets overlap, and from both ends of the
+ * 64-bit range.
+ */
 static void
 fill(hashes *set, size_t most, uint64_t range, uint64_t *state)
 {
@@ -83,7 +86,10 @@ test_search(void)
 	passed("searching");
 }
 
-/* Some part of the array, and not more than four standard deviations around. */
+/*
+ * The range lies within the array, and within four standard deviations around
+ * the hash.
+ */
 static void
 test_range_bounds(void)
 {
@@ -107,7 +113,7 @@ test_range_bounds(void)
 	passed("the expected range is a small part of the array");
 }
 
-/* Random hashes stand in their range but for fewer than one in 16,000. */
+/* Fewer than one random hash in 16,000 is outside its range. */
 static void
 test_range(void)
 {
@@ -141,7 +147,7 @@ test_range(void)
 
 typedef uint64_t (*merge_function) (bf_merge *, uint8_t *, uint64_t);
 
-/* What merging should give, by asking each of the candidates. */
+/* The expected result of a merge, by a check of each candidate. */
 static size_t
 expect(const hashes *a, const hashes *b, bool both, uint64_t *wanted)
 {
@@ -157,7 +163,7 @@ expect(const hashes *a, const hashes *b, bool both, uint64_t *wanted)
 	return sort_hashes(wanted, count);
 }
 
-/* Merges in steps into memory with no byte to spare; then counts only. */
+/* Merges in steps into memory of the exact size, then only counts. */
 static void
 compare_merge(const hashes *a, const hashes *b, merge_function merge_some, uint64_t max,
 			  const uint64_t *wanted, size_t count)

@@ -1,6 +1,6 @@
 /*
  * test_stream.c
- *		Reading filters as of another size, against filters built at that size.
+ *		Reading filters at another size, against filters built at that size.
  */
 #include "block.h"
 #include "reference.h"
@@ -16,7 +16,7 @@ typedef struct elements
 	size_t		count;
 } elements;
 
-/* Sorted, with both ends of the range and close neighbours among them. */
+/* Sorted hashes, both ends of the range and close neighbours included. */
 static void
 draw(elements *set, size_t count, uint64_t *state)
 {
@@ -50,7 +50,7 @@ dense(bf_params params, const uint8_t *bits)
 	return (bf_filter) {.params = params, .payload = bits};
 }
 
-/* Off alignment, as in a stored value. */
+/* Not aligned, as in a stored value. */
 static bf_filter
 sparse(bf_params params, const elements *set, uint8_t *memory)
 {
@@ -60,7 +60,10 @@ sparse(bf_params params, const elements *set, uint8_t *memory)
 	};
 }
 
-/* Reads a filter as of m bits, a piece at a time, each with its own scratch. */
+/*
+ * Reads a filter at m bits, a piece at a time, each with its own scratch
+ * memory.
+ */
 static uint8_t *
 read_all(const bf_filter *filter, uint64_t m, size_t piece)
 {
@@ -81,7 +84,7 @@ read_all(const bf_filter *filter, uint64_t m, size_t piece)
 	return bits;
 }
 
-/* In pieces of several sizes, not all of which divide the whole. */
+/* In pieces of several sizes, some of which do not divide the whole. */
 static void
 compare(const bf_filter *filter, uint64_t m, const uint8_t *wanted, const char *what)
 {
@@ -126,7 +129,7 @@ test_dense_blocked(void)
 		for (uint64_t times = 1; times <= 12; times++)
 			compare_sizes(1 + (uint32_t) random_below(&state, 32), nblocks, times, &state);
 	}
-	passed("folding gives what building at that size gives");
+	passed("folding equals building at that size");
 }
 
 static void
@@ -154,10 +157,10 @@ test_sparse_blocked(void)
 		}
 	}
 	free(memory);
-	passed("a sparse filter reads as of any size");
+	passed("a sparse filter can be read at any size");
 }
 
-/* Also a classic filter, whose size need not be one of whole blocks. */
+/* Also a classic filter, whose size may not be a multiple of blocks. */
 static void
 test_same_size(void)
 {
@@ -181,7 +184,7 @@ test_same_size(void)
 				 == bits + from, "%" PRIu64 " words are copied", words);
 		free(bits);
 	}
-	passed("a filter of the wanted size is handed out where it lies");
+	passed("a filter of the requested size is read in place");
 }
 
 static void
@@ -215,10 +218,10 @@ test_expand(void)
 		free(wanted);
 	}
 	free(memory);
-	passed("expanding hashes, in parts, sets the bits of all");
+	passed("expanding hashes in parts sets the bits of all");
 }
 
-/* Only the hashes asked for, and on top of what is set. */
+/* Sets the bits of the requested hashes only, and keeps those already set. */
 static void
 test_expand_part(void)
 {
@@ -234,7 +237,7 @@ test_expand_part(void)
 	ref_set(wanted, 639);
 	ref_set(bits, 639);
 	bf_expand(&filter, 1, 3, &shape, bits);
-	ok(memcmp(bits, wanted, 80) == 0, "expanding a part of the hashes leaves the others out");
+	ok(memcmp(bits, wanted, 80) == 0, "expanding a part of the hashes sets no other bits");
 	free(wanted);
 	free(bits);
 }
