@@ -1,5 +1,5 @@
--- The aggregates wherever SQL allows one: NULLs and no rows, DISTINCT and FILTER,
--- groups and grouping sets, windows.
+-- The aggregates in every place of a query: over NULLs and no rows, with DISTINCT and
+-- FILTER, in groups, grouping sets and windows.
 BEGIN;
 SELECT plan(86);
 
@@ -117,7 +117,7 @@ SELECT is(
      FROM (SELECT f, (SELECT bloom_agg(i, f) FROM generate_series(1, 10) i) AS added, f AS again
            FROM (SELECT bloom_agg(i, 1000) AS f FROM generate_series(101, 103) i UNION ALL
                  SELECT bloom_agg(i, 1000) FROM generate_series(101, 400) i OFFSET 0) a) b),
-    '{true,true}', 'an argument stays what it was');
+    '{true,true}', 'an argument is unchanged');
 CREATE FUNCTION pg_temp.changed() RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
     f bloomfilter := bloom_create(1000);

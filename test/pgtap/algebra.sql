@@ -49,7 +49,7 @@ SELECT is(pg_temp.missed(pg_temp.ints(a, b, e) & pg_temp.ints(c, d, e), greatest
     format('%s: intersection of %s .. %s and %s .. %s holds what is in both', layout, a, b, c, d))
 FROM maker, range ORDER BY layout, a, b, c, d;
 
--- Three sets, of which the first unions are sparse, dense or mixed.
+-- Three sets, whose unions are sparse, dense or mixed.
 CREATE TABLE triple AS
 SELECT layout, n, pg_temp.ints(1, n, e) AS f, pg_temp.ints(n / 2, n + n / 2, e) AS g,
        pg_temp.ints(3 * n, 4 * n, e) AS h

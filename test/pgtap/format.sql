@@ -90,7 +90,7 @@ FROM (VALUES
     (1e-6, 500, 'b0dbcd4750c9957c13331965f684fbec')
 ) v (p, elements, md5);
 
--- Each byte of a small one.
+-- Small filters, byte by byte.
 SELECT is(
     (SELECT bloom_agg(i)::text FROM generate_series(1, 3) i),
     '\x01000106140000000ad7233c000000000000000000020000000000004148eca76d16b8879599a4a217cb299fb02de844403ec7ea',
@@ -112,7 +112,7 @@ SELECT is(length((SELECT bloom_agg(i, 1000000)::bytea FROM generate_series(1, 10
 SELECT is(length((SELECT bloom_agg(i, 10000)::bytea FROM generate_series(1, 10000) i)), 28 + 99328/8,
     'a full filter costs its bits');
 
--- Requested rates are rounded to single precision before anything is derived.
+-- Requested rates are rounded to single precision before any use.
 SELECT is(bloom_create(12345, 0.01::real)::bytea, bloom_create(12345, 0.01)::bytea,
     'a rate and its single-precision rounding give one filter');
 

@@ -52,7 +52,7 @@ INSERT INTO build (name, filter) VALUES
     ('self-sized', 'bloom_agg(x)'),
     ('sparse', 'bloom_agg(x, 1000000)'),
     ('sparse classic', 'bloom_agg(x, bloom_create(1000000, 0.01, ''classic'', -1))');
--- Far more elements than they were made for.
+-- Far more elements than the capacity.
 INSERT INTO build (name, filter) VALUES
     ('overfull', 'bloom_agg(x, 1000)'),
     ('overfull classic', 'bloom_agg(x, bloom_create(1000, 0.01, ''classic''))');

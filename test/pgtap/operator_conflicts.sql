@@ -65,7 +65,7 @@ CREATE TEMP TABLE core AS SELECT name, expression, meaning(expression) AS withou
 SELECT cmp_ok(count(*) FILTER (WHERE without ~ 'OPEXPR'), '>', 1000::bigint, 'queries that use operators were parsed')
 FROM core;
 CREATE EXTENSION bloomtype;
--- Where there was no operator, there was no query (undefined_function).
+-- Without the operator (undefined_function) there is no query to change.
 SELECT is(array_agg(expression ORDER BY expression) FILTER (WHERE meaning(expression) <> without AND without <> '42883'), NULL,
 	name || ' leaves the queries of other types alone')
 FROM core GROUP BY name ORDER BY name;

@@ -1,6 +1,6 @@
--- The rate asked for is the rate got: at the stated capacity the mean over sets is
--- at most the requested rate x 1.05, and 4 sigma of the measurement. One small
--- filter varies around it, so small capacities are measured on many filters.
+-- The requested rate is the measured one: at the stated capacity the mean over sets
+-- is at most the requested rate x 1.05, plus 4 sigma of the measurement. Small filters
+-- vary around the mean, so small capacities are measured on many filters.
 BEGIN;
 SELECT plan(203);
 
@@ -35,8 +35,8 @@ SELECT cmp_ok(mean, '<=', p * 1.05 + 4 * sigma, format('%s, n = %s, p = %s: the 
 FROM sets, probes, (VALUES ('blocked'), ('classic')) l (layout), pg_temp.measured(n, p, layout, sets, probes)
 ORDER BY layout, p, n;
 
--- The sizes are the least that keep the promise. Where a block is a small part of
--- a filter the rate is therefore not much lower either.
+-- The sizes are the least that keep the rate. So if a block is a small part of the
+-- filter, the rate is not much lower than requested.
 SELECT cmp_ok(mean, '>=', p * 0.95 - 4 * sigma, format('%s, n = %s, p = %s: no larger than needed', layout, n, p))
 FROM sets, probes, (VALUES ('blocked'), ('classic')) l (layout), pg_temp.measured(n, p, layout, sets, probes)
 WHERE n IN (10000, 100000) ORDER BY layout, p, n;

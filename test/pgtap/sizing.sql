@@ -67,7 +67,7 @@ SELECT is((SELECT bloom_agg(1, NULL)), (SELECT bloom_agg(1)), 'NULL: sized by it
 SELECT is((SELECT bloom_agg('a'::text, NULL::float8)), (SELECT bloom_agg('a'::text)), 'NULL, of text');
 SELECT throws_ok('SELECT bloom_agg(''a''::text, ''777'')', '42725', NULL,
     'untyped, beside a text: number or filter?');
-SELECT throws_ok('SELECT bloom_agg(1, ''777''::text)', '42883', NULL, 'a text is no number');
+SELECT throws_ok('SELECT bloom_agg(1, ''777''::text)', '42883', NULL, 'a text is not a number');
 SELECT is(bloom_create(reltuples), bloom_create(1e6), 'reltuples') FROM (SELECT 1e6::real) v (reltuples);
 SELECT is(bloom_bytes('1e6'), bloom_bytes(1000000), 'bloom_bytes of 1e6');
 PREPARE untyped AS SELECT bloom_agg(i, $1) FROM generate_series(1, 3) i;

@@ -44,7 +44,7 @@ UNION ALL SELECT 'main', * FROM main;
 SELECT ok((SELECT pg_column_size(f) < 5000 FROM main WHERE id = 10)
           AND (SELECT pg_column_size(f) < 5000 FROM extended WHERE id = 11)
           AND (SELECT pg_column_size(f) > 20000 FROM external WHERE id = 10),
-    'what compresses is stored compressed where it may be');
+    'compressible filters are compressed, except in external storage');
 SELECT is(array_agg(id ORDER BY id) FILTER (WHERE f::bytea <> b), NULL, storage || ': the bytes are what was stored')
 FROM stored JOIN made USING (id) GROUP BY storage ORDER BY storage;
 
@@ -202,7 +202,7 @@ SELECT (substr(b, 1, 28) || string_agg(substr(int8send(i), 8, 1) || substr(int8s
 FROM (SELECT bloom_agg(1, 10000000)::bytea AS b) v, generate_series(1, 130000) i GROUP BY b;
 SELECT cmp_ok(pg_temp.pages('SELECT count(*) FROM dense_hashes WHERE f @> ANY (ARRAY(SELECT generate_series(1, 300)))'),
     '<', 8 * pg_table_size('dense_hashes') / 8192, 'hashes that are close together: the filter is fetched whole soon');
-SELECT is(count(*), 0::bigint, 'and has none but those')
+SELECT is(count(*), 0::bigint, 'and contains no others')
 FROM dense_hashes WHERE f @> ANY (ARRAY(SELECT generate_series(1, 300)));
 
 -- Adding a present element does not rewrite the stored value: no chunk of it changes. Adding an absent one does.

@@ -1,6 +1,6 @@
 -- Strings of every type, probed with strings of every type: a filter says true
--- wherever SQL's own = does, or it raises an error.  What it says beyond that is
--- only what doc/reference.md allows.
+-- wherever SQL's own = does, or raises an error. It says true for other strings only
+-- where doc/reference.md allows that.
 BEGIN;
 SELECT plan(38);
 

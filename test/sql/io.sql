@@ -23,7 +23,7 @@ SELECT name, octet_length(f::bytea) AS bytes,
 	f::text = f::bytea::text AS same_digits
 FROM filters;
 
--- upper-case digits are digits
+-- upper-case digits are valid
 SELECT upper(substr(f::text, 3)) <> substr(f::text, 3) AS has_letters,
 	('\x' || upper(substr(f::text, 3)))::bloomfilter = f AS equal
 FROM filters WHERE name = 'sparse';

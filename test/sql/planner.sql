@@ -1,4 +1,4 @@
--- Plans: the estimator, parallel aggregation, and estimators in wrong hands.
+-- Plans: the estimator, parallel aggregation, and the estimators of other operators.
 CREATE TABLE uniform AS SELECT x, 'user' || x AS name FROM generate_series(1, 20000) x;
 CREATE TABLE skewed AS
 	SELECT CASE WHEN i <= 10000 THEN 1 WHEN i <= 15000 THEN 2 ELSE i END AS x FROM generate_series(1, 20000) i;
@@ -94,7 +94,7 @@ CREATE TABLE tens AS SELECT i % 2000 AS x, i FROM generate_series(1, 20000) i;
 ANALYZE tens;
 SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FILTER (WHERE x > 19800) FROM uniform)') <= 2 AS filtered,
 	off_by('SELECT * FROM tens WHERE x <@ (SELECT bloom_agg(x) FILTER (WHERE i <= 500) FROM tens)') <= 2 AS filtered_tens;
--- one that a CTE or a subquery in FROM computes
+-- a filter that a CTE or a subquery in FROM computes
 SELECT off_by(format('WITH c AS %s (SELECT 1 AS one, bloom_agg(x) AS f FROM uniform WHERE x <= 500)
 	SELECT * FROM uniform WHERE %s @> x', materialized, filter)) <= 2 AS from_cte
 FROM (VALUES ('MATERIALIZED', '(SELECT f FROM c)'), ('NOT MATERIALIZED', '(SELECT f FROM c)'),
@@ -120,7 +120,7 @@ FROM (VALUES ('SELECT * FROM uniform u JOIN uniform v USING (x) WHERE v.x <= 200
 		AND (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000) @> u.x'),
 	('SELECT * FROM uniform u WHERE x IN (SELECT x FROM uniform v WHERE x <= 2000)
 		AND x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000)')) v (q);
--- also if one side is varchar, or a partition
+-- the same with varchar, and with partitions
 SELECT scanned(q, 'u_1') / (20000 * sqrt(0.1 + 0.9 * 0.01)) BETWEEN 0.9 AND 1.1 AS joined
 FROM (VALUES ('SELECT * FROM twice u JOIN uniform v USING (x)
 		WHERE (SELECT bloom_agg(x) FROM uniform WHERE x <= 2000) @> u.x'),
@@ -141,7 +141,7 @@ SELECT rows_expected('SELECT * FROM uniform WHERE (SELECT f FROM stored) @> x') 
 		UNION ALL SELECT f FROM c WHERE false) SELECT * FROM uniform WHERE x <@ (SELECT f FROM c)') AS recursive,
 	rows_expected('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x) FROM uniform WHERE x <= 50
 		GROUP BY GROUPING SETS ((), ()) LIMIT 1)') AS grouping_sets;
--- what a CTE returns is not what it inserts
+-- a CTE may return another value than it inserts
 CREATE TABLE inserted (x int, f bloomfilter);
 SELECT rows_expected('WITH c AS (INSERT INTO inserted SELECT 1, bloom_agg(x) FROM uniform WHERE x <= 50
 	RETURNING x, f | f) SELECT * FROM uniform WHERE x <@ (SELECT "?column?" FROM c)') AS "returning";
