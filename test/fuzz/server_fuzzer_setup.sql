@@ -157,7 +157,8 @@ CREATE VIEW support_function AS
 SELECT p.oid FROM pg_proc p
 WHERE p.prorettype = 'internal'::regtype OR 'internal'::regtype = ANY (p.proargtypes::oid[])
 	OR p.prorettype = 'cstring'::regtype OR 'cstring'::regtype = ANY (p.proargtypes::oid[])
-UNION SELECT typsend FROM pg_type;
+UNION SELECT typsend FROM pg_type
+UNION SELECT unnest(ARRAY[aggtransfn, aggfinalfn, aggcombinefn]) FROM pg_aggregate;
 
 CREATE TABLE call (kind text NOT NULL, sql text NOT NULL, result regtype NOT NULL, filters integer NOT NULL);
 
