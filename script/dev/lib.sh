@@ -1,21 +1,36 @@
-# Sourced by the scripts beside it: finding and building for a PostgreSQL, and
-# a private throwaway server. The server has its data and its only socket in a
-# fresh directory under TMPDIR, which go away when the script ends, whatever
-# ends it. PG_CONFIG chooses the PostgreSQL, by default the newest one under
-# /usr/lib/postgresql. Every other PG* variable of the caller is dropped, so
-# that no server but the private one can be reached by mistake. For the scripts
-# that run others in a special way there are
-#   BLOOMTYPE_WORK      the directory to use for all that, which then stays
-#   BLOOMTYPE_CONF      a file of further settings for the server
-#   BLOOMTYPE_POSTGRES  a program to start in place of postgres
+# What the scripts share: --help, builds, a private server, and counts of tests.
+#
+# The server keeps its data and its only socket in a new directory under TMPDIR,
+# which is removed whenever the script ends. PG_CONFIG chooses the PostgreSQL, by
+# default the newest one in /usr/lib/postgresql. Scripts that run other scripts set
+#   BLOOMTYPE_WORK      the directory to use instead, which is then kept
+#   BLOOMTYPE_CONF      a file of additional server settings
+#   BLOOMTYPE_POSTGRES  a program to start instead of postgres
 # shellcheck shell=bash
 
+# The comment at the top of a script is its help. Its first paragraph is the usage.
+case ${1:-} in
+-h | --help)
+    sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+    exit
+    ;;
+esac
+
+# Ends the script because of wrong usage, which the message describes.
+usage() {
+    complain "$@"
+    sed -n '2,/^#$/s/^# //p' "$0" >&2
+    echo "See $0 --help" >&2
+    exit 2
+}
+
+# No psql can reach another server by mistake.
 for name in "${!PG@}"; do
     [[ $name == PG_CONFIG ]] || unset "$name"
 done
 unset name
 
-# The server's user is to read what root makes.
+# The server's user reads what root creates.
 umask 022
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -24,12 +39,16 @@ say() {
     printf '== %s\n' "$*"
 }
 
-die() {
+complain() {
     printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+}
+
+die() {
+    complain "$@"
     exit 1
 }
 
-# Prints the path of the pg_config to use, or nothing if there is none.
+# Prints the path of the pg_config to use, or nothing.
 find_pg_config() {
     if [[ ${PG_CONFIG:-} ]]; then
         command -v "$PG_CONFIG" || echo "$PG_CONFIG"
@@ -46,14 +65,13 @@ use_pg_config() {
     export PG_CONFIG PATH
 }
 
-# The major version of the PostgreSQL that the pg_config $1 belongs to.
+# Prints the major version of the PostgreSQL of the pg_config $1.
 major_of() {
     "$1" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'
 }
 
-# As use_pg_config, but makes a copy of that PostgreSQL below the directory $1 and
-# goes over to it, so that what is installed there is nobody else's. A PostgreSQL
-# finds its files from where its programs are.
+# Copies that PostgreSQL to the directory $1 and uses the copy, so that installing the
+# extension changes no other server. PostgreSQL finds its files relative to its programs.
 copy_postgres() {
     local option path copy
     use_pg_config
@@ -69,8 +87,8 @@ copy_postgres() {
     [[ $("$PG_CONFIG" --pkglibdir) == "$copy"/* ]] || die "this PostgreSQL cannot be copied"
 }
 
-# Makes $work, a directory that the server's user can reach and that
-# remove_work will remove. A socket's path may have 107 characters.
+# Creates $work, a directory that the server's user can reach and remove_work removes.
+# The path of a socket has at most 107 characters.
 make_work() {
     local parent
     if [[ ${BLOOMTYPE_WORK:-} ]]; then
@@ -88,7 +106,7 @@ make_work() {
         rmdir "$work"
     done
     work=
-    die "no temporary directory that the server could use"
+    die "no temporary directory that the server can use"
 }
 
 remove_work() {
@@ -98,9 +116,29 @@ remove_work() {
     fi
 }
 
-# For scripts that count tests. What ends them, whatever that is, is to be
-# trap tell_counts EXIT.
+# A script that counts tests says "trap tell_counts EXIT".
 passed=0 failed=0
+
+# Adds the assertions in a file of TAP. A bad exit status $1 is at least one failure.
+count_tap() {
+    local good bad
+    good=$(grep -cE '^ok [0-9]' "$2") || true
+    bad=$(grep -cE '^not ok [0-9]' "$2") || true
+    (($1 == 0 || bad > 0)) || bad=1
+    passed=$((passed + good)) failed=$((failed + bad))
+}
+
+# Adds the counts in the last line of script/test's output, and sets $result to it. A
+# bad exit status $1 is at least one failure.
+count_result() {
+    result=$(tail -n 1 "$2")
+    if [[ $result =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+        passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+        (($1 == 0 || BASH_REMATCH[2] > 0)) || failed=$((failed + 1))
+    else
+        result="no result" failed=$((failed + 1))
+    fi
+}
 
 tell_counts() {
     local status=$?
@@ -115,7 +153,7 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# The user the server runs as: never root, PostgreSQL refuses that.
+# Prints the user that runs the server. PostgreSQL refuses to run as root.
 server_user() {
     if ((EUID != 0)); then id -un; elif id postgres >/dev/null 2>&1; then echo postgres; else echo nobody; fi
 }
@@ -124,14 +162,14 @@ as_server() {
     if ((EUID == 0)); then runuser -u "$(server_user)" -- "$@"; else "$@"; fi
 }
 
-# Copies the sources to $1, without what an earlier build may have left there.
+# Copies the sources to $1, without the products of earlier builds.
 copy_sources() {
     mkdir -p "$1"
     tar -C "$top" -c --exclude=./.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' --exclude=./test/unit/build . |
         tar -C "$1" -x --no-same-owner
 }
 
-# Builds the extension outside the source tree, $work/src, in $work/build.
+# Copies the sources to $work/src and builds them in $work/build.
 build() {
     copy_sources "$work/src"
     mkdir "$work/build"
@@ -143,12 +181,10 @@ in_build() {
 }
 
 install_extension() {
-    make -s -C "$work/build" -f "$work/src/Makefile" PG_CONFIG="$PG_CONFIG" install \
-        >"$work/install.log" 2>&1 || { cat "$work/install.log"; return 1; }
+    in_build install >"$work/install.log" 2>&1 || { cat "$work/install.log"; return 1; }
 }
 
-# Starts the server in $work/server. Afterwards psql and its kin reach it, as its
-# superuser, through PGHOST and PGUSER.
+# Starts the server in $work/server. Client programs then connect to it as its superuser.
 start_server() {
     local server=$work/server
     mkdir "$server"
