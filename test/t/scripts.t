@@ -1,0 +1,90 @@
+#!/usr/bin/python3 -B
+"""Each script explains itself, refuses wrong usage, and passes shellcheck, where it is installed. The documents name
+only scripts that exist. script/dev/record-results keeps one row for each name. Prints TAP; needs no server.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+from harness import done, ok, same, skip
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIBRARY = ROOT / "script/dev/lib.sh"
+SCRIPTS = sorted(path for path in ROOT.glob("script/**/*") if path.is_file() and path != LIBRARY)
+DOCUMENTS = "*.md", "doc/*.md", "test/**/*.md", ".github/workflows/*.yml", "debian/*", "Dockerfile", "Makefile"
+
+
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+def explains_itself(path):
+    name = str(path.relative_to(ROOT))
+    ok(os.access(path, os.X_OK), f"{name} is executable")
+    for option in "--help", "-h":
+        got = run(path, option)
+        ok((got.returncode, got.stderr) == (0, "") and re.match(rf"Usage: {re.escape(name)}[ \n]", got.stdout),
+           f"{name} {option}", got)  # fmt: skip
+        ok("\nExit status: " in got.stdout, f"{name} {option} names the exit status", got.stdout)
+    got = run(path, "--no-such-option")
+    ok((got.returncode, got.stdout) == (2, "") and f"\nUsage: {name}" in got.stderr, f"{name} refuses wrong usage", got)
+
+
+def shellcheck():
+    if not shutil.which("shellcheck"):
+        return skip("shellcheck", "it is not installed")
+    got = run("shellcheck", "-x", LIBRARY, ROOT / ".ci/run", ROOT / "test/install/bootstrap.t", *SCRIPTS)
+    return same(got.stdout + got.stderr, "", "shellcheck")
+
+
+def named_scripts_exist():
+    for path in sorted(path for pattern in DOCUMENTS for path in ROOT.glob(pattern) if path.is_file()):
+        names = set(re.findall(r"\bscript/[a-z/-]*[a-z]", path.read_text()))
+        same([name for name in sorted(names) if not (ROOT / name).exists()], [],
+             f"the scripts in {path.relative_to(ROOT)} exist")  # fmt: skip
+
+
+def records_results():
+    if not shutil.which("git"):
+        return skip("script/dev/record-results", "git is not installed")
+    with tempfile.TemporaryDirectory() as directory:
+        copy = pathlib.Path(directory)
+        page = copy / "doc/test-results.md"
+        record = copy / "script/dev/record-results"
+        (copy / "doc").mkdir()
+        page.write_text("Text\n\n| run |\n| --- |\n")
+        record.parent.mkdir(parents=True)
+        shutil.copy(ROOT / "script/dev/record-results", record)
+        shutil.copy(LIBRARY, record.parent)
+        identity = ["-c", "user.name=test", "-c", "user.email="]
+        for git in ["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "Test"]:
+            run("git", *git, cwd=copy, check=True)
+        commit = run("git", "rev-parse", "--short", "HEAD", cwd=copy).stdout.strip()
+
+        def recorded(name, output, status=0):
+            got = run(record, name, "--", "sh", "-c", f"printf '{output}'; exit {status}").returncode
+            same(got, status, f"record-results exits with the status {status} of the command")
+            rows = [line.split(" | ") for line in page.read_text().split("\n")[4:-1]]
+            return [[row[0], *row[2:5]] for row in rows]
+
+        first = ["| a", commit, "", "x\\|y"]
+        same(recorded("a", "x|y\n"), [first], "record-results appends a row")
+        second = ["| b", commit, "15.3, 19rc1", "1 passed, 0 failed"]
+        same(recorded("b", "PostgreSQL 19rc1\nPostgreSQL 15.3 PostgreSQL 15.3\n1 passed, 0 failed\n"),
+             [first, second], "and another")  # fmt: skip
+        record.write_text(record.read_text() + "\n")
+        changed = ["| a", commit + "+", "", "exit status 3: no"]
+        same(recorded("a", "# no\n\n", 3), [changed, second], "and replaces the row of the same name")
+    return None
+
+
+for script in SCRIPTS:
+    explains_itself(script)
+shellcheck()
+named_scripts_exist()
+records_results()
+done()
