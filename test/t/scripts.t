@@ -74,7 +74,7 @@ def records_results():
         first = ["| a", commit, "", "x\\|y"]
         same(recorded("a", "x|y\n"), [first], "record-results appends a row")
         second = ["| b", commit, "15.3, 19rc1", "1 passed, 0 failed"]
-        same(recorded("b", "PostgreSQL 19rc1\nPostgreSQL 15.3 PostgreSQL 15.3\n1 passed, 0 failed\n"),
+        same(recorded("b", "PostgreSQL 19rc1\nPostgreSQL 15.3 PostgreSQL 15.3\n1 passed, 0 failed\n== end\n"),
              [first, second], "and another")  # fmt: skip
         record.write_text(record.read_text() + "\n")
         changed = ["| a", commit + "+", "", "exit status 3: no"]
