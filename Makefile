@@ -1,7 +1,7 @@
 EXTENSION = bloomtype
 MODULE_big = bloomtype
 PGFILEDESC = "bloomtype - Bloom filters for PostgreSQL"
-DATA = sql/bloomtype--1.0.0.sql
+DATA = $(patsubst $(srcdir)/%,%,$(wildcard $(srcdir)/sql/$(EXTENSION)--*.sql))
 
 # Each directory of src/ is a layer: the core knows nothing of the others.
 SRC = core pg filter aggregate probe planner
@@ -47,3 +47,13 @@ src/pg/module.o: $(srcdir)/$(EXTENSION).control
 .PHONY: unit
 unit:
 	$(MAKE) -C $(srcdir)/test/unit check
+
+# The PGXN archive of the committed tree, in the current directory. The version is
+# the one that the committed control file names. Needs no PostgreSQL.
+.PHONY: dist
+dist:
+	top='$(dir $(abspath $(firstword $(MAKEFILE_LIST))))' && \
+	version=$$(git -C "$$top" show HEAD:./$(EXTENSION).control | sed -n "s/^default_version = '\(.*\)'$$/\1/p") && \
+	test "$$version" && \
+	git -C "$$top" archive --format=zip --prefix="$(EXTENSION)-$$version/" \
+		--output="$(CURDIR)/$(EXTENSION)-$$version.zip" HEAD
