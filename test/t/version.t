@@ -12,7 +12,8 @@ from harness import done, ok, part, same, skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Files that may name an archive or a package with its version.
-NAMING = ["README.md", "CONTRIBUTING.md", "doc/*.md", "Makefile", "Dockerfile*", "*.spec", "debian/*", ".github/**/*"]
+NAMING = ["README.md", "CONTRIBUTING.md", "doc/*.md", "Makefile", "Dockerfile*", "debian/*", "packaging/*",
+          ".github/**/*"]  # fmt: skip
 
 
 def text(path):
@@ -28,9 +29,10 @@ def check_files(version):
     ok((ROOT / provided["file"]).is_file(), "that script is there")
     ok((ROOT / provided["docfile"]).is_file(), "the document that META.json names is there")
     check_changelog(version)
-    if (ROOT / "debian/changelog").exists():
-        newest = re.match(r"bloomtype \(([\d.]+)-\S+\) ", text("debian/changelog"))
-        same(newest and newest[1], version, "debian/changelog")
+    newest = re.match(r"bloomtype \(([\d.]+)-\S+\) ", text("debian/changelog"))
+    same(newest and newest[1], version, "debian/changelog")
+    spec = re.search(r"^Version: *(\S+)$", text("packaging/bloomtype.spec"), re.M)
+    same(spec and spec[1], version, "packaging/bloomtype.spec")
     named = {}
     for path in sorted(path for pattern in NAMING for path in ROOT.glob(pattern) if path.is_file()):
         others = set(re.findall(r"bloomtype[-_ :=]v?(\d+\.\d+\.\d+)", path.read_text(encoding="utf-8"))) - {version}
