@@ -1,7 +1,7 @@
 -- The states of the aggregates: hostile serialized states, and states that are filters,
 -- in aggregates that a user creates.
 BEGIN;
-SELECT plan(16);
+SELECT plan(29);
 
 -- The states that bloom_agg's deserialize function accepts go to its combine, final and
 -- serialize functions. They have type internal, which SQL cannot pass on, so the functions
@@ -103,6 +103,90 @@ SELECT ok((SELECT bloom_intersect_agg(f) = a.f & b.f FROM (SELECT a.f UNION ALL 
     'an intersection changes no argument')
 FROM (SELECT f FROM first) a, (SELECT bloom_agg(x, 200) AS f FROM generate_series(100, 290) x) b,
     (SELECT bloom_agg(x, 200) AS f FROM generate_series(1, 190) x) c;
+
+-- The operators | and & are the reference for what follows.
+CREATE AGGREGATE states.united(bloomfilter) (SFUNC = bloom_union, STYPE = bloomfilter);
+CREATE AGGREGATE states.common(bloomfilter) (SFUNC = bloom_intersection, STYPE = bloomfilter);
+
+-- Every form of a value in every order: short header, compressed, out of line, plain; sparse, dense,
+-- full, without elements, without a size.
+CREATE TABLE held (plain bloomfilter, main bloomfilter, external bloomfilter);
+ALTER TABLE held ALTER plain SET STORAGE PLAIN, ALTER main SET STORAGE MAIN, ALTER external SET STORAGE EXTERNAL;
+INSERT INTO held SELECT f, f, f FROM (SELECT bloom_agg(x, 2000) AS f FROM generate_series(1, 3) x
+    UNION ALL SELECT bloom_agg(x, 2000) FROM generate_series(1, 1000) x
+    UNION ALL SELECT bloom_agg(x, 2000) FROM generate_series(1, 100000) x
+    UNION ALL SELECT bloom_create(2000)) made;
+INSERT INTO held (main) SELECT bloom_agg(x) FROM generate_series(1, 0) x
+UNION ALL SELECT bloom_agg(x, NULL, 0.2) FROM generate_series(1, 0) x;
+CREATE TABLE form AS SELECT ROW_NUMBER() OVER () AS id, f::bytea::bloomfilter AS f
+FROM held, LATERAL (VALUES (plain), (main), (external)) v (f) WHERE f IS NOT NULL;
+CREATE VIEW stored_form AS SELECT ROW_NUMBER() OVER () AS id, f
+FROM held, LATERAL (VALUES (plain), (main), (external)) v (f) WHERE f IS NOT NULL;
+SELECT ok(min(pg_column_size(main)) < 126 AND count(pg_column_compression(main)) = 1
+    AND max(pg_column_size(external)) > 2000 AND pg_relation_size(max(reltoastrelid)) > 0,
+    'values with a short header, compressed, in line and out of line')
+FROM held, pg_class WHERE pg_class.oid = 'held'::regclass;
+SELECT is(array_agg(format('%s %s %s', a.id, b.id, c.id)) FILTER (WHERE (u::bytea, i::bytea) <> ((a.f | b.f | c.f)::bytea, (a.f & b.f & c.f)::bytea)),
+    NULL, format('%s orders of three stored forms', count(*)))
+FROM stored_form a, stored_form b, stored_form c,
+    LATERAL (SELECT bloom_union_agg(f) AS u, bloom_intersect_agg(f) AS i FROM (VALUES (a.f), (b.f), (c.f)) v (f)) aggregated;
+SELECT results_eq('SELECT id, f::bytea FROM stored_form ORDER BY id', 'SELECT id, f::bytea FROM form ORDER BY id', 'which stay as they are');
+
+-- Grouping sets share the arguments of a row, and each has its states.
+CREATE FUNCTION pg_temp.strategy(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    explained json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO explained;
+    RETURN explained->0->'Plan'->>'Strategy';
+END
+$$;
+CREATE VIEW grouped AS SELECT g, n % 2 AS parity,
+    states.united(f) AS u, bloom_union_agg(f) AS u1, states.unfinished(f) AS u2,
+    states.united(f) | (SELECT bloom_agg(x, 200) FROM generate_series(1, 90) x) AS v, states.unite(f) AS v1,
+    states.common(f) AS i, bloom_intersect_agg(f) AS i1
+FROM filter GROUP BY GROUPING SETS ((g), (n % 2), (g, n % 2), (), ());
+PREPARE different AS SELECT * FROM grouped WHERE u::bytea <> u1::bytea OR u::bytea <> u2::bytea OR v::bytea <> v1::bytea OR i::bytea <> i1::bytea;
+SELECT is(count(*), 13::bigint, 'grouping sets') FROM grouped;
+SELECT is(pg_temp.strategy('SELECT * FROM grouped'), 'Mixed', 'grouping sets, hashed and sorted');
+SELECT is_empty('different', 'have states of their own');
+SET LOCAL enable_hashagg = off;
+SELECT is(pg_temp.strategy('SELECT * FROM grouped'), 'Sorted', 'grouping sets, sorted');
+SELECT is_empty('different', 'have states of their own');
+RESET enable_hashagg;
+
+-- DISTINCT and ORDER BY hand over what a sort returns.
+SELECT is_empty($$ SELECT g FROM filter, generate_series(1, 3) GROUP BY ROLLUP (g)
+    HAVING bloom_union_agg(DISTINCT f) <> states.united(f) OR bloom_intersect_agg(DISTINCT f) <> states.common(f)
+        OR bloom_union_agg(f ORDER BY n DESC) <> states.united(f) OR bloom_intersect_agg(f ORDER BY n DESC) <> states.common(f) $$,
+    'DISTINCT and ORDER BY');
+
+-- Aggregates that share a state finish it one after the other, and a window goes on after that.
+SELECT is_empty($$ SELECT n FROM (SELECT n, bloom_union_agg(f) OVER w AS u, states.unfinished(f) OVER w AS v, states.united(f) OVER w AS want
+        FROM filter WINDOW w AS (PARTITION BY g ORDER BY n)) s
+    WHERE u::bytea <> want::bytea OR v::bytea <> want::bytea $$, 'aggregates with one state, over a window');
+
+-- A result that is an expanded object from PostgreSQL 16 on, outside the aggregate.
+CREATE FUNCTION pg_temp.change_variable() RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    u bloomfilter;
+    before bloomfilter;
+BEGIN
+    SELECT states.unfinished(f) INTO u FROM filter;
+    before := u;
+    FOR i IN 1..3 LOOP
+        u := bloom_add(u, -i) | before;
+    END LOOP;
+    RETURN u @> -1 AND u @> -3 AND before::bytea = (SELECT states.united(f)::bytea FROM filter);
+END
+$$;
+SELECT ok(pg_temp.change_variable(), 'a PL/pgSQL variable with a result can be changed');
+CREATE TABLE result (g int, f bloomfilter);
+INSERT INTO result SELECT g, states.unfinished(f) FROM filter GROUP BY g;
+SELECT results_eq('SELECT g, f FROM result ORDER BY g', 'SELECT g, states.united(f) FROM filter GROUP BY g ORDER BY g', 'a result is stored');
+SELECT is_empty($$ SELECT o.g FROM (SELECT g, states.unfinished(f) AS u FROM filter GROUP BY g) o,
+        LATERAL (SELECT bloom_union_agg(f.f | o.u) AS again FROM filter f WHERE f.g = o.g OFFSET 0) i WHERE i.again <> o.u $$,
+    'a result is a parameter of a nested loop');
 
 SELECT * FROM finish();
 ROLLBACK;
