@@ -24,7 +24,7 @@
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Begins to hold hashes back if what they are added to takes so many bytes. */
+/* Enables deferred adding if the target of the hashes has this many bytes. */
 static void
 allocate_pending(Accumulator *accumulator, Size size)
 {
@@ -47,15 +47,15 @@ allocate_slots(Accumulator *accumulator, int log2_slots)
 	allocate_pending(accumulator, size);
 }
 
-/* Room for the bits, beginning at a cache line; freed with the context only. */
+/* Allocates the bits at a cache line.  They live as long as the context. */
 static void
 allocate_bits(Accumulator *accumulator)
 {
 	Size		size = accumulator->params.m / 8;
-	char	   *room = allocate_large(accumulator->context, size + BF_BLOCK_BYTES);
+	char	   *unaligned = allocate_large(accumulator->context, size + BF_BLOCK_BYTES);
 
 	accumulator->shape = bf_shape_of(&accumulator->params);
-	accumulator->bits = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, room);
+	accumulator->bits = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, unaligned);
 	zero_bytes(accumulator->bits, size);
 	Assert(accumulator->npending == 0);
 	accumulator->pending = NULL;
@@ -74,15 +74,14 @@ begin_accumulator(Accumulator *accumulator, const bf_params *params, MemoryConte
 	allocate_slots(accumulator, BF_HASHSET_MIN_LOG2);
 }
 
-/* How much of a set is read at once. */
+/* Slots that are read at once; small enough for a buffer on the stack. */
 #define SLOTS_PER_PIECE 1024
 
-/* What is done with hashes that are on their way somewhere else. */
 typedef void (*AddHashes) (Accumulator *, const uint64_t *, Size);
 
-/* Hands the hashes of a set over, a chunk of slots at a time. */
+/* Calls a function with the hashes of a set, piece by piece. */
 static void
-each_hash(Accumulator *accumulator, const bf_hashset *set, AddHashes add)
+add_set(Accumulator *accumulator, const bf_hashset *set, AddHashes add)
 {
 	Size		nslots = bf_hashset_slots(set);
 	uint64_t	hashes[SLOTS_PER_PIECE + 1];
@@ -102,7 +101,7 @@ add_to_set(Accumulator *accumulator, const uint64_t *hashes, Size count)
 		bf_hashset_add(&accumulator->set, hashes[i]);
 }
 
-/* Prefetching by itself, as it may be called with hashes held back. */
+/* Does its own prefetching, because pending hashes may be in use. */
 static void
 add_to_bits(Accumulator *accumulator, const uint64_t *hashes, Size count)
 {
@@ -125,9 +124,9 @@ accumulate_hashes(Accumulator *accumulator, const uint64_t *hashes, Size count)
 }
 
 /*
- * Sets grow fourfold, so that each hash is moved a third of a time and not
- * once; the smallest double to waste no memory, and so does the largest, as
- * BF_SIZING_LIMIT hashes fill half of its slots.
+ * A set grows fourfold, which moves each hash a third of a time on average
+ * instead of once.  Small sets double to save memory.  So does the last one,
+ * because BF_SIZING_LIMIT hashes fill only half of its slots.
  */
 static void
 grow_set(Accumulator *accumulator)
@@ -136,11 +135,11 @@ grow_set(Accumulator *accumulator)
 	bool		medium = old.log2_slots >= 10 && old.log2_slots < 24;
 
 	allocate_slots(accumulator, old.log2_slots + (medium ? 2 : 1));
-	each_hash(accumulator, &old, add_to_set);
+	add_set(accumulator, &old, add_to_set);
 	pfree(old.slots);
 }
 
-/* Moves the hashes of a set together at the front of its memory. */
+/* Moves the hashes of a set, except 0, to the front of its memory. */
 static Size
 compact_set(bf_hashset *set)
 {
@@ -156,10 +155,9 @@ compact_set(bf_hashset *set)
 }
 
 /*
- * The set's memory is cut down to its hashes before the bits are allocated, so
- * that what sizes itself stays under half a gigabyte.  (A filter that was asked
- * for at the largest size may take 768 MB while its set grows for the last
- * time.)
+ * Replaces the set by bits.  The set's memory shrinks to its hashes before the
+ * bits are allocated, so that an accumulator that sizes itself stays below
+ * 512 MB.  (One of the largest size can take 768 MB when its set last grows.)
  */
 static void
 convert_to_bits(Accumulator *accumulator)
@@ -235,7 +233,7 @@ accumulate_filter(Accumulator *accumulator, const bf_filter *filter)
 	combine_bytes(accumulator->bits, filter->payload, filter->params.m / 8, bf_or);
 }
 
-/* The accumulator's bits as a dense filter, or the header of its hashes. */
+/* Returns a dense filter that points to the bits, or a sparse filter's header. */
 static bf_filter
 view_accumulator(Accumulator *accumulator)
 {
@@ -254,13 +252,13 @@ view_accumulator(Accumulator *accumulator)
 }
 
 void
-accumulate_other(Accumulator *accumulator, Accumulator *other)
+merge_accumulator(Accumulator *accumulator, Accumulator *other)
 {
 	bf_filter	view = view_accumulator(other);
 
 	adopt_class(accumulator, &other->params);
 	if (view.sparse)
-		each_hash(accumulator, &other->set, accumulate_hashes);
+		add_set(accumulator, &other->set, accumulate_hashes);
 	else
 		accumulate_filter(accumulator, &view);
 }
@@ -274,7 +272,7 @@ sort_hashes(uint64_t *hashes, uint64 count)
 		bf_store64((uint8 *) &hashes[i], hashes[i]);
 }
 
-/* A value with the set's hashes, whose header is given. */
+/* Makes a sparse value from a set and its header. */
 static Bloomfilter *
 encode_set(const bf_hashset *set, const bf_filter *header)
 {
@@ -297,9 +295,8 @@ encode_set(const bf_hashset *set, const bf_filter *header)
 }
 
 /*
- * A dense value with the bits of the set's hashes.  A large one is put together
- * in memory that begins at a cache line, which a value does not: a block that
- * lies across two would be waited for twice.
+ * Makes a dense value from the set.  A block that spans two cache lines would
+ * stall twice, so a large filter is built in aligned memory and then copied.
  */
 static Bloomfilter *
 encode_bits_of_set(Accumulator *accumulator, const bf_params *params)
@@ -311,20 +308,20 @@ encode_bits_of_set(Accumulator *accumulator, const bf_params *params)
 	if (params->m / 8 < PREFETCH_BYTES)
 	{
 		value = make_value(&header, true, &dense.bits);
-		each_hash(&dense, &accumulator->set, add_to_bits);
+		add_set(&dense, &accumulator->set, add_to_bits);
 		return value;
 	}
 	dense.context = AllocSetContextCreate(CurrentMemoryContext, "bloom filter bits",
 										  ALLOCSET_SMALL_SIZES);
 	allocate_bits(&dense);
-	each_hash(&dense, &accumulator->set, add_to_bits);
+	add_set(&dense, &accumulator->set, add_to_bits);
 	header.payload = dense.bits;
 	value = copy_value(&header);
 	MemoryContextDelete(dense.context);
 	return value;
 }
 
-/* The filter of an accumulator without a size that still holds all its hashes. */
+/* Sizes a filter by the number of hashes in the set. */
 static Bloomfilter *
 finish_set(Accumulator *accumulator)
 {
@@ -342,7 +339,7 @@ finish_set(Accumulator *accumulator)
 	return encode_bits_of_set(accumulator, &header.params);
 }
 
-/* The filter of an accumulator without a size that went over to bits. */
+/* Sizes a filter by the estimated cardinality of its bits. */
 static Bloomfilter *
 finish_bits(const bf_filter *bits)
 {
@@ -358,9 +355,9 @@ finish_accumulator(Accumulator *accumulator)
 {
 	bf_filter	view = view_accumulator(accumulator);
 
-	if (accumulator->sizing)
-		return view.sparse ? finish_set(accumulator) : finish_bits(&view);
-	return view.sparse ? encode_set(&accumulator->set, &view) : copy_value(&view);
+	if (!accumulator->sizing)
+		return serialize_accumulator(accumulator);
+	return view.sparse ? finish_set(accumulator) : finish_bits(&view);
 }
 
 Size

@@ -1,12 +1,11 @@
 /*
  * accumulator.h
- *		A filter under construction: the heart of the aggregates' states.
+ *		A filter under construction: the core of the aggregates' states.
  *
- * It collects distinct hashes in a set while a sparse filter of them would be
- * smaller than the bits, or, as long as it has no size of its own, up to
- * BF_SIZING_LIMIT of them; then it goes over to bits.  A set takes 11 to 62
- * bytes for each hash, as the smaller sets that it outgrew stay in the context.  Everything is in the memory context that the
- * accumulator was created in.
+ * An accumulator starts as a set of distinct hashes.  It converts the set to
+ * bits when a sparse filter would no longer be smaller or, if it sizes itself,
+ * above BF_SIZING_LIMIT hashes.  A set takes 11 to 62 bytes per hash, including
+ * the smaller sets before it, which a memory context keeps for reuse.
  */
 #ifndef BF_ACCUMULATOR_H
 #define BF_ACCUMULATOR_H
@@ -21,35 +20,32 @@
 
 typedef struct Accumulator
 {
-	bf_params	params;			/* m = 0 while it has no size */
-	bf_shape	shape;			/* of the bits, once there are any */
-	uint32		set_limit;		/* hashes above which it goes over to bits */
-	bf_hashset	set;			/* while there are no bits */
+	bf_params	params;			/* m = 0: no size yet */
+	bf_shape	shape;			/* valid if bits is not NULL */
+	uint32		set_limit;		/* most hashes that the set holds */
+	bf_hashset	set;			/* valid while bits is NULL */
 	uint8	   *bits;			/* aligned to a cache line; NULL at first */
-	uint64_t   *pending;		/* hashes prefetched but not added, or NULL */
-	MemoryContext context;
+	uint64_t   *pending;		/* hashes prefetched but not yet added, or NULL */
+	MemoryContext context;		/* holds the set and the bits */
 	uint8		npending;
-	bool		sizing;			/* sizes itself at the end */
+	bool		sizing;			/* finish_accumulator() chooses the size */
 } Accumulator;
 
 /*
- * Beyond the caches every access stalls, so prefetch and defer: from this size
- * on a hash is added PENDING_HASHES elements later.
+ * Beyond the caches every access stalls.  From this size on, a hash is therefore
+ * prefetched at once and added up to PENDING_HASHES elements later.
  */
 #define PREFETCH_BYTES	(128 * 1024)
 #define PENDING_HASHES	32
 
-/*
- * Begins one with the given parameters; m = 0 lets it size itself.  It may be
- * embedded in another struct; context is where it keeps the rest.
- */
+/* Initializes an accumulator; with m = 0 it sizes itself. */
 extern void begin_accumulator(Accumulator *accumulator, const bf_params *params,
 							  MemoryContext context);
 
-/* Adds hashes to the set; may have to move it. */
+/* Adds a hash to the set.  May grow the set or convert it to bits. */
 extern void accumulate_in_set(Accumulator *accumulator, uint64 hash);
 
-/* Adds the hashes held back. */
+/* Adds the pending hashes. */
 extern void flush_pending(Accumulator *accumulator);
 
 /* Adds an element by its hash. */
@@ -73,23 +69,20 @@ accumulate_hash(Accumulator *accumulator, uint64 hash)
 		flush_pending(accumulator);
 }
 
-/* Adds the elements of a filter of the same size, or of another's state. */
+/* Adds the elements of a filter or accumulator of the same size and seed. */
 extern void accumulate_filter(Accumulator *accumulator, const bf_filter *filter);
-extern void accumulate_other(Accumulator *accumulator, Accumulator *other);
+extern void merge_accumulator(Accumulator *accumulator, Accumulator *other);
 
 /*
- * The finished filter, in the current memory context.  The accumulator can go
- * on after it.
+ * Returns the filter, in the current memory context.  The accumulator remains
+ * valid, and more elements can be added.
  */
 extern Bloomfilter *finish_accumulator(Accumulator *accumulator);
 
-/* Its size, if the accumulator does not size itself. */
+/* The size in bytes of that value.  The accumulator must not size itself. */
 extern Size finished_size(Accumulator *accumulator);
 
-/* bloom_agg's final function, by which the planner recognises the aggregate. */
-extern PGDLLEXPORT Datum bloomfilter_agg_final(PG_FUNCTION_ARGS);
-
-/* Its state as bytes, and back: checks that the bytes are of such a state. */
+/* Converts the state to bytes and back.  Invalid bytes are an error. */
 extern bytea *serialize_accumulator(Accumulator *accumulator);
 extern void deserialize_accumulator(Accumulator *accumulator, const uint8 *bytes,
 									uint64 size, MemoryContext context);

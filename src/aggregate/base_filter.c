@@ -1,6 +1,6 @@
 /*
  * base_filter.c
- *		The filter that bloom_agg(element, filter) adds to, row after row.
+ *		The filter to which bloom_agg(element, filter) adds elements.
  */
 #include "pg/pg_compat.h"
 
@@ -16,7 +16,7 @@ is_constant_argument(FunctionCallInfo fcinfo, int argument)
 	const Aggref *aggref = AggGetAggref(fcinfo);
 	const Expr *expression;
 
-	/* a window function; or arguments that are not the transition function's */
+	/* a window function, or an aggregate whose arguments are numbered otherwise */
 	if (aggref == NULL || aggref->aggdirectargs != NIL || argument > list_length(aggref->args))
 		return false;
 	expression = list_nth_node(TargetEntry, aggref->args, argument - 1)->expr;
@@ -36,7 +36,7 @@ hash_value(Datum value)
 }
 
 BaseFilter *
-remember_base(Datum value, bool isnull, bool compared, MemoryContext context)
+remember_base(Datum value, bool isnull, bool can_change, MemoryContext context)
 {
 	BaseFilter *base = MemoryContextAllocZero(context, sizeof(*base));
 
@@ -47,7 +47,7 @@ remember_base(Datum value, bool isnull, bool compared, MemoryContext context)
 	if (base->stored)
 		memcpy(base->pointer, DatumGetPointer(value), TOAST_POINTER_SIZE);
 	base->size = toast_raw_datum_size(value);
-	if (compared)
+	if (can_change)
 		base->hash = hash_value(value);
 	return base;
 }
@@ -64,13 +64,13 @@ is_base(const BaseFilter *base, Datum value, bool isnull)
 }
 
 Datum
-stored_base_or(const BaseFilter *base, Datum filter)
+reuse_stored_base(const BaseFilter *base, Datum result)
 {
 	char	   *pointer;
 
 	if (!base->stored ||
-		!DatumGetBool(DirectFunctionCall2(byteaeq, PointerGetDatum(base->pointer), filter)))
-		return filter;
+		!DatumGetBool(DirectFunctionCall2(byteaeq, PointerGetDatum(base->pointer), result)))
+		return result;
 	pointer = palloc(TOAST_POINTER_SIZE);
 	memcpy(pointer, base->pointer, TOAST_POINTER_SIZE);
 	return PointerGetDatum(pointer);

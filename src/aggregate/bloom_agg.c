@@ -1,15 +1,13 @@
 /*
  * bloom_agg.c
  *		bloom_agg: a filter from the values of a column.
- *
- * The state is an accumulator in the aggregate's memory context.
  */
 #include "pg/pg_compat.h"
 
 #include "aggregate/accumulator.h"
 #include "aggregate/base_filter.h"
+#include "aggregate/bloom_agg.h"
 #include "filter/errors.h"
-#include "fmgr.h"
 #include "pg/aggregate_context.h"
 #include "pg/element.h"
 #include "utils/float.h"
@@ -27,18 +25,18 @@ PG_FUNCTION_INFO_V1(bloomfilter_agg_final);
 typedef struct BuildState
 {
 	uint32		magic;
-	/* what must not change from row to row; unused once states are combined */
-	double		expected_items; /* as asked for, 0 if it sizes itself */
+	/* arguments that must not change within a group; unset in combined states */
+	double		expected_items; /* 0 if the filter sizes itself */
 	double		rate;
-	BaseFilter *base;			/* of bloom_agg(element, filter), else NULL */
+	BaseFilter *base;			/* only of bloom_agg(element, filter) */
 	Accumulator accumulator;
 } BuildState;
 
-/* What a transition function keeps from row to row in fn_extra. */
+/* A transition function's cache in fn_extra. */
 typedef struct BuildSite
 {
 	ElementType element;
-	bool		constant_base;	/* the filter to add to, if any, cannot change */
+	bool		constant_base;	/* the base filter cannot change */
 } BuildSite;
 
 static pg_noinline BuildSite *
@@ -56,9 +54,8 @@ make_build_site(FunctionCallInfo fcinfo)
 	return site;
 }
 
-/* What every transition function does first: looks at where it is called. */
 static inline BuildSite *
-enter_transition(FunctionCallInfo fcinfo)
+get_build_site(FunctionCallInfo fcinfo)
 {
 	BuildSite  *site = fcinfo->flinfo->fn_extra;
 
@@ -76,7 +73,7 @@ begin_build(FunctionCallInfo fcinfo, const bf_params *params)
 	return state;
 }
 
-/* One that sizes itself at the usual rate. */
+/* Begins a filter that sizes itself for the default rate. */
 static pg_noinline BuildState *
 begin_default_build(FunctionCallInfo fcinfo)
 {
@@ -85,7 +82,7 @@ begin_default_build(FunctionCallInfo fcinfo)
 	return begin_build(fcinfo, &params);
 }
 
-/* Adds argument 1 of a transition function unless it is NULL. */
+/* Adds argument 1 unless it is NULL. */
 static inline void
 add_argument(FunctionCallInfo fcinfo, BuildState *state, const ElementType *element)
 {
@@ -103,7 +100,7 @@ add_argument(FunctionCallInfo fcinfo, BuildState *state, const ElementType *elem
 Datum
 bloomfilter_agg_self_sized(PG_FUNCTION_ARGS)
 {
-	BuildSite  *site = enter_transition(fcinfo);
+	BuildSite  *site = get_build_site(fcinfo);
 	BuildState *state = require_state(fcinfo, 0, BUILD_STATE);
 
 	if (state == NULL)
@@ -124,9 +121,8 @@ begin_sized_build(FunctionCallInfo fcinfo, double expected_items, double rate)
 	return state;
 }
 
-/* The number of expected elements as it was asked for. */
 static const char *
-items_given(double expected_items)
+format_expected_items(double expected_items)
 {
 	return expected_items == 0 ? "NULL" : float8out_internal(expected_items);
 }
@@ -138,11 +134,11 @@ report_changed_parameters(const BuildState *state, double expected_items, double
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("expected number of elements and false-positive rate must not change within an aggregate"),
 			 errdetail("They were %s and %g, and are now %s and %g.",
-					   items_given(state->expected_items), state->rate,
-					   items_given(expected_items), rate)));
+					   format_expected_items(state->expected_items), state->rate,
+					   format_expected_items(expected_items), rate)));
 }
 
-/* Arguments 2 and, if there is one, 3; expected_items is 0 for NULL. */
+/* Reads arguments 2 and 3, the latter if present; expected_items is 0 for NULL. */
 static inline void
 get_size_arguments(FunctionCallInfo fcinfo, double *expected_items, double *rate)
 {
@@ -163,14 +159,11 @@ get_size_arguments(FunctionCallInfo fcinfo, double *expected_items, double *rate
 	}
 }
 
-/*
- * bloom_agg(element, expected_items) and (element, expected_items, rate): the
- * latter two must be the same in all rows of a group.
- */
+/* bloom_agg(element, expected_items) and (element, expected_items, rate) */
 Datum
 bloomfilter_agg_sized(PG_FUNCTION_ARGS)
 {
-	BuildSite  *site = enter_transition(fcinfo);
+	BuildSite  *site = get_build_site(fcinfo);
 	BuildState *state = require_state(fcinfo, 0, BUILD_STATE);
 	double		expected_items;
 	double		rate;
@@ -201,15 +194,15 @@ report_changed_base(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("filter to add to must not change within an aggregate"),
+			 errmsg("filter argument must not change within an aggregate"),
 			 errdetail("The filter in this row differs from the one in the first row of its group.")));
 }
 
-/* bloom_agg(element, filter): the same filter in all rows of a group. */
+/* bloom_agg(element, filter) */
 Datum
 bloomfilter_agg_extend(PG_FUNCTION_ARGS)
 {
-	BuildSite  *site = enter_transition(fcinfo);
+	BuildSite  *site = get_build_site(fcinfo);
 	BuildState *state = require_state(fcinfo, 0, BUILD_STATE);
 
 	if (state == NULL)
@@ -226,10 +219,10 @@ bloomfilter_agg_extend(PG_FUNCTION_ARGS)
 }
 
 /*
- * Partial states of one aggregate have equal parameters, but for the class.
- * Differences that do not change the result are not detected, such as two
- * numbers of expected elements that give one size.  Two processes that met
- * different filters to add to, with equal parameters, are not detected either.
+ * Partial states of one aggregate have equal parameters, except that a state
+ * without elements has no class.  Two cases remain undetected: expected_items
+ * that differ but give the same size, which is harmless, and workers that saw
+ * different base filters with equal parameters.
  */
 static void
 require_same_build(const BuildState *left, const BuildState *right)
@@ -270,7 +263,7 @@ bloomfilter_agg_combine(PG_FUNCTION_ARGS)
 	}
 	else
 		require_same_build(state, other);
-	accumulate_other(&state->accumulator, &other->accumulator);
+	merge_accumulator(&state->accumulator, &other->accumulator);
 	PG_RETURN_POINTER(state);
 }
 
@@ -313,5 +306,5 @@ bloomfilter_agg_final(PG_FUNCTION_ARGS)
 		PG_RETURN_POINTER(make_empty_value(&params));
 	}
 	result = PointerGetDatum(finish_accumulator(&state->accumulator));
-	PG_RETURN_DATUM(state->base == NULL ? result : stored_base_or(state->base, result));
+	PG_RETURN_DATUM(state->base == NULL ? result : reuse_stored_base(state->base, result));
 }

@@ -2,7 +2,7 @@
  * bloom_intersect_agg.c
  *		bloom_intersect_agg: the intersection of the filters in a column.
  *
- * The state is the intersection so far.  The aggregate needs no final function.
+ * The state is the intersection of the filters so far.
  */
 #include "pg/pg_compat.h"
 
@@ -15,9 +15,10 @@
 PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_add);
 
 /*
- * Transition and combine function.  PostgreSQL keeps a copy of the state in the
- * aggregate's memory, which may be changed in place if it is neither compressed
- * nor stored out of line (xaggr.sgml, "Aggregate Support Functions").
+ * Transition and combine function.  An aggregate may change its state in place
+ * (xaggr.sgml, "Support Functions for Aggregates"): nodeAgg.c has copied it to
+ * the aggregate's memory.  That copy may still be compressed, have a short
+ * header or point to a TOAST table; such a state is replaced.
  */
 Datum
 bloomfilter_intersect_agg_add(PG_FUNCTION_ARGS)

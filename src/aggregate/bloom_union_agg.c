@@ -2,11 +2,11 @@
  * bloom_union_agg.c
  *		bloom_union_agg: the union of the filters in a column.
  *
- * The state is of type bloomfilter, so that partial results travel between
- * processes and servers like any other filter.  The first filter of a group is
- * the state until there is a second one.  Then the state is an expanded object
- * (utils/expandeddatum.h) around an accumulator: adding a sparse filter takes
- * time proportional to its hashes, and adding a dense one copies nothing.
+ * The state is of type bloomfilter, so that processes and servers exchange
+ * partial results like any other filter.  A group's first filter is the state
+ * until the second arrives.  From then on the state is an expanded object
+ * (utils/expandeddatum.h) with an accumulator: adding a sparse filter takes time
+ * proportional to its hashes, and adding a dense one copies nothing.
  */
 #include "pg/pg_compat.h"
 
@@ -20,7 +20,7 @@
 PG_FUNCTION_INFO_V1(bloomfilter_union_agg_add);
 PG_FUNCTION_INFO_V1(bloomfilter_union_agg_final);
 
-/* While the accumulator has no size, only its parameters are used. */
+/* While params.m is 0, the accumulator's other fields are unset. */
 typedef struct UnionState
 {
 	ExpandedObjectHeader header;
@@ -53,9 +53,9 @@ flatten_union(ExpandedObjectHeader *header, void *result, Size size)
 
 static const ExpandedObjectMethods union_methods = {union_flat_size, flatten_union};
 
-/* The state behind a value; NULL if the value is a filter in any other form. */
+/* Returns the state that a value points to; NULL if it is an ordinary filter. */
 static UnionState *
-find_union(Datum value)
+get_union_state(Datum value)
 {
 	if (!VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)) ||
 		DatumGetEOHP(value)->eoh_methods != &union_methods)
@@ -78,7 +78,10 @@ add_to_union(UnionState *state, const bf_filter *filter)
 		accumulate_filter(&state->accumulator, filter);
 }
 
-/* A state that holds one filter. */
+/*
+ * Makes a state from the first filter.  nodeAgg.c and nodeWindowAgg.c adopt an
+ * expanded object whose context is a child of the aggregate's.
+ */
 static UnionState *
 begin_union(MemoryContext aggregate, Datum first)
 {
@@ -103,7 +106,7 @@ Datum
 bloomfilter_union_agg_add(PG_FUNCTION_ARGS)
 {
 	MemoryContext aggregate = require_aggregate(fcinfo);
-	UnionState *state = find_union(PG_GETARG_DATUM(0));
+	UnionState *state = get_union_state(PG_GETARG_DATUM(0));
 	bf_filter	filter;
 
 	if (state == NULL)
@@ -125,6 +128,6 @@ bloomfilter_union_agg_final(PG_FUNCTION_ARGS)
 
 		PG_RETURN_POINTER(make_empty_value(&params));
 	}
-	state = find_union(PG_GETARG_DATUM(0));
+	state = get_union_state(PG_GETARG_DATUM(0));
 	PG_RETURN_DATUM(state == NULL ? PG_GETARG_DATUM(0) : PointerGetDatum(finish_union(state)));
 }

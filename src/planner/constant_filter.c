@@ -1,10 +1,10 @@
 /*
  * constant_filter.c
- *		What the planner can compute of an operand, once per planning.
+ *		Filters that the planner can evaluate, each once per planner run.
  *
- * The planner asks for the selectivity of a condition on a partitioned table
- * once for each partition.  Evaluating a STABLE function and measuring its
- * filter of 12 MB takes milliseconds, so both are done for the first one only.
+ * The planner asks for the selectivity of a condition once per partition of a
+ * table.  Evaluating a STABLE function and measuring its filter takes
+ * milliseconds at 12 MB, so the results are kept for the other partitions.
  */
 #include "pg/pg_compat.h"
 
@@ -13,53 +13,53 @@
 #include "utils/memutils.h"
 
 /*
- * What is remembered during one planning, in the memory context of its
- * PlannerGlobal, which identifies it while that context lives.  Plannings nest:
- * a function that is evaluated may plan queries of its own.
+ * The filters of one planner run.  Its PlannerGlobal identifies the run, and the
+ * struct lives in the same memory context.  Runs nest, because an evaluated
+ * function may plan queries of its own.
  */
-typedef struct Planning
+typedef struct PlannerRun
 {
-	struct Planning *next;
+	struct PlannerRun *next;
 	const PlannerGlobal *glob;
-	List	   *filters;		/* of EstimatedFilter, those with a value */
+	List	   *filters;		/* ConstantFilters whose value is a Const */
 	MemoryContextCallback at_end;
-} Planning;
+} PlannerRun;
 
-static Planning *plannings;
+static PlannerRun *runs;
 
 static void
-forget_planning(void *planning)
+forget_run(void *run)
 {
-	Planning  **link = &plannings;
+	PlannerRun **link = &runs;
 
-	while (*link != planning)
+	while (*link != run)
 		link = &(*link)->next;
 	*link = (*link)->next;
 }
 
-/* The present planning; what it remembers is allocated in the current memory context. */
-static Planning *
-find_planning(const PlannerGlobal *glob)
+/* Finds or makes the run's entry.  The current context must be that of glob. */
+static PlannerRun *
+find_run(const PlannerGlobal *glob)
 {
-	Planning   *planning = plannings;
+	PlannerRun *run = runs;
 
-	while (planning != NULL && planning->glob != glob)
-		planning = planning->next;
-	if (planning != NULL)
-		return planning;
-	planning = palloc0(sizeof(*planning));
-	planning->glob = glob;
-	planning->at_end.func = forget_planning;
-	planning->at_end.arg = planning;
-	MemoryContextRegisterResetCallback(CurrentMemoryContext, &planning->at_end);
-	planning->next = plannings;
-	plannings = planning;
-	return planning;
+	while (run != NULL && run->glob != glob)
+		run = run->next;
+	if (run != NULL)
+		return run;
+	run = palloc0(sizeof(*run));
+	run->glob = glob;
+	run->at_end.func = forget_run;
+	run->at_end.arg = run;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &run->at_end);
+	run->next = runs;
+	runs = run;
+	return run;
 }
 
 /*
- * The planner's copies of a constant share its bytes, see
- * expression_tree_mutator(), so that the address will do.
+ * The planner's copies of a Const share the bytes of its value, see
+ * expression_tree_mutator().  Comparing addresses is therefore enough.
  */
 static bool
 is_same_operand(const Node *a, const Node *b)
@@ -70,44 +70,44 @@ is_same_operand(const Node *a, const Node *b)
 	return equal(a, b);
 }
 
-static EstimatedFilter *
-estimate_once(PlannerInfo *root, Node *operand)
+static ConstantFilter *
+evaluate_once(PlannerInfo *root, Node *operand)
 {
-	Planning   *planning = find_planning(root->glob);
-	EstimatedFilter *estimated;
+	PlannerRun *run = find_run(root->glob);
+	ConstantFilter *constant;
 	ListCell   *cell;
 
-	foreach(cell, planning->filters)
+	foreach(cell, run->filters)
 	{
-		estimated = lfirst(cell);
-		if (is_same_operand(estimated->operand, operand))
-			return estimated;
+		constant = lfirst(cell);
+		if (is_same_operand(constant->operand, operand))
+			return constant;
 	}
-	estimated = palloc0(sizeof(*estimated));
-	estimated->value = estimate_expression_value(root, operand);
-	if (IsA(estimated->value, Const))
+	constant = palloc0(sizeof(*constant));
+	constant->value = estimate_expression_value(root, operand);
+	if (IsA(constant->value, Const))
 	{
-		estimated->operand = IsA(operand, Const) ? estimated->value : copyObject(operand);
-		planning->filters = lappend(planning->filters, estimated);
+		constant->operand = IsA(operand, Const) ? constant->value : copyObject(operand);
+		run->filters = lappend(run->filters, constant);
 	}
-	return estimated;
+	return constant;
 }
 
-EstimatedFilter *
-estimate_filter(PlannerInfo *root, Node *operand)
+ConstantFilter *
+evaluate_filter(PlannerInfo *root, Node *operand)
 {
 	MemoryContext caller = MemoryContextSwitchTo(GetMemoryChunkContext(root->glob));
-	EstimatedFilter *estimated = estimate_once(root, operand);
+	ConstantFilter *constant = evaluate_once(root, operand);
 
 	MemoryContextSwitchTo(caller);
-	return estimated;
+	return constant;
 }
 
 FilterMeasures
-measure_once(EstimatedFilter *estimated, const bf_filter *filter)
+measure_once(ConstantFilter *constant, const bf_filter *filter)
 {
-	if (!estimated->measured)
-		estimated->measures = measure_filter(filter);
-	estimated->measured = true;
-	return estimated->measures;
+	if (!constant->measured)
+		constant->measures = measure_filter(filter);
+	constant->measured = true;
+	return constant->measures;
 }

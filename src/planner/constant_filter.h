@@ -1,6 +1,6 @@
 /*
  * constant_filter.h
- *		What the planner can compute of an operand, once per planning.
+ *		Filters that the planner can evaluate, each once per planner run.
  */
 #ifndef BF_CONSTANT_FILTER_H
 #define BF_CONSTANT_FILTER_H
@@ -10,22 +10,18 @@
 #include "filter/measure.h"
 #include "nodes/pathnodes.h"
 
-typedef struct EstimatedFilter
+typedef struct ConstantFilter
 {
-	Node	   *operand;		/* a filter, as the query has it */
-	Node	   *value;			/* the same simplified: a Const if that is known */
+	Node	   *operand;
+	Node	   *value;			/* simplified operand, a Const if it can be evaluated */
 	bool		measured;
-	FilterMeasures measures;
-} EstimatedFilter;
+	FilterMeasures measures;	/* valid if measured */
+} ConstantFilter;
 
-/*
- * The estimated value of an operand.  Like everything it points to it lives as
- * long as the planning, in which an operand that has a value is evaluated only
- * once.
- */
-extern EstimatedFilter *estimate_filter(PlannerInfo *root, Node *operand);
+/* Evaluates an operand.  The result lives until the planner run ends. */
+extern ConstantFilter *evaluate_filter(PlannerInfo *root, Node *operand);
 
-/* The measures of a filter that has been opened from that value. */
-extern FilterMeasures measure_once(EstimatedFilter *estimated, const bf_filter *filter);
+/* Measures the filter that the caller has opened from constant->value. */
+extern FilterMeasures measure_once(ConstantFilter *constant, const bf_filter *filter);
 
 #endif							/* BF_CONSTANT_FILTER_H */

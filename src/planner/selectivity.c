@@ -2,13 +2,14 @@
  * selectivity.c
  *		Selectivity of the membership operators.
  *
- * The server's own estimators call an operator's function without an
- * expression tree, in which a polymorphic function cannot find out its
- * element's type.  This one knows the column: for a constant filter it probes
- * the most common values, and expects of the others as many in the filter as
- * the filter's cardinality leaves room for, plus its false positives, unless
- * the histogram knows better.  Of a filter that a subquery builds it knows how
- * many elements it will have.
+ * PostgreSQL's own estimators call an operator's function without an expression
+ * tree, so a polymorphic function cannot determine its element type.  These
+ * estimators take the type from the column.
+ *
+ * For a constant filter they probe the most common values.  The selectivity of
+ * the other values follows from the filter's cardinality and false-positive
+ * rate, or from the histogram.  For a filter that a subquery builds they derive
+ * the cardinality from the subquery's plan.
  */
 #include "pg/pg_compat.h"
 
@@ -33,13 +34,13 @@ PG_FUNCTION_INFO_V1(bloomfilter_contains_sel);
 PG_FUNCTION_INFO_V1(bloomfilter_contains_joinsel);
 
 /*
- * Where nothing is known about the filter, or about the column.  A query may
- * have several filters on one scan, and these multiply: with 0.01 for each the
- * planner takes nested loops for the few rows it then expects.
+ * For an unknown filter or column.  The selectivities of several filters on one
+ * scan multiply.  With 0.01 each, the planner would expect so few rows that it
+ * prefers nested loops.
  */
 #define DEFAULT_SELECTIVITY 0.1
 
-/* The filter and the other side of an operator's arguments; false if none of them is a filter. */
+/* Finds the filter among an operator's two arguments; false if there is none. */
 static bool
 split_arguments(List *args, Node **filter, Node **element)
 {
@@ -58,18 +59,18 @@ split_arguments(List *args, Node **filter, Node **element)
 	return false;
 }
 
-/* Values from the statistics, and how many of them a filter contains. */
+/* Values of a column's statistics, and those of them that are in a filter. */
 typedef struct ProbedValues
 {
 	double		count;
-	double		frequency;		/* share of rows that have one of them */
-	double		matches;		/* of the values, those in the filter */
+	double		frequency;		/* sum, as a share of all rows */
+	double		matches;		/* count of the values in the filter */
 	double		matched_frequency;
 } ProbedValues;
 
 /*
- * The hashes of values, with the blocks of a dense filter on their way from
- * memory: a table with 365 partitions has 73,000 values in its statistics.
+ * Hashes values and prefetches their blocks of a dense filter.  The statistics
+ * of a table with 365 partitions can have 73,000 values.
  */
 static uint64 *
 hash_values(const AttStatsSlot *slot, const bf_filter *filter, HashElement hash)
@@ -86,7 +87,7 @@ hash_values(const AttStatsSlot *slot, const bf_filter *filter, HashElement hash)
 	return hashes;
 }
 
-/* Probes the common values, or the bounds of the histogram of the others. */
+/* Probes the most common values or the histogram bounds, depending on kind. */
 static ProbedValues
 probe_statistics(VariableStatData *variable, int kind, const bf_filter *filter,
 				 HashElement hash)
@@ -127,8 +128,8 @@ null_fraction(VariableStatData *variable)
 }
 
 /*
- * The share of the uncommon values that are in a filter, given how many of its
- * elements are left for them, if all of these come from this column.
+ * Estimates the share of a column's distinct values that pass a filter with this
+ * many elements, if all elements are values of the column.
  */
 static double
 share_of_uncommon(double elements, double distinct, double rate)
@@ -138,11 +139,10 @@ share_of_uncommon(double elements, double distinct, double rate)
 }
 
 /*
- * The same if there are more elements than the column has values, so that they
- * cannot all come from it: the histogram's bounds, a sample of these values,
- * tell how many do.  They are not asked otherwise: they are evenly spaced, and
- * often so are the values that a filter was built from.  Negative if there is
- * no histogram.
+ * Estimates the same share if the filter has more elements than the column has
+ * values.  The histogram bounds serve as a sample of the values.  They are a
+ * poor sample otherwise: they are evenly spaced, and the values from which a
+ * filter was built often are too.  Returns -1 if there is no histogram.
  */
 static double
 share_of_bounds(VariableStatData *variable, const bf_filter *filter, HashElement hash)
@@ -152,7 +152,7 @@ share_of_bounds(VariableStatData *variable, const bf_filter *filter, HashElement
 	return bounds.count > 0 ? (bounds.matches + 1) / (bounds.count + 1) : -1;
 }
 
-/* The share of a column's rows that a filter with these measures lets through. */
+/* Estimates the share of a column's rows that pass a filter. */
 static double
 estimate_share(VariableStatData *variable, const bf_filter *filter, FilterMeasures measures,
 			   HashElement hash)
@@ -193,11 +193,11 @@ is_joined(PlannerInfo *root, VariableStatData *variable)
 }
 
 /*
- * The same for a filter of which the plan that builds it is known.  If the
- * column is joined as well, the filter anticipates that join, and the planner
- * is going to count the same share again.  Half of it, by orders of magnitude,
- * is then left to the join: more rows than come out of the scan cost a little,
- * far fewer than come out of several joins make nested loops look cheap.
+ * Estimates the share of a column's rows that pass a filter built by a subquery.
+ * If the column is also joined, the filter usually anticipates that join, and the
+ * planner applies the same share again.  The square root divides it evenly
+ * between scan and join.  An overestimate of the scan costs little, while an
+ * underestimate of several joins makes nested loops look cheap.
  */
 static double
 estimate_subquery_share(PlannerInfo *root, VariableStatData *variable, const SubqueryFilter *subquery)
@@ -216,9 +216,9 @@ estimate_subquery_share(PlannerInfo *root, VariableStatData *variable, const Sub
 
 static double
 constant_selectivity(VariableStatData *variable, Node *node, Oid operator,
-					 EstimatedFilter *estimated)
+					 ConstantFilter *operand)
 {
-	const Const *constant = (const Const *) estimated->value;
+	const Const *constant = (const Const *) operand->value;
 	bf_filter	filter;
 	ElementType element;
 	HashElement hash;
@@ -233,7 +233,7 @@ constant_selectivity(VariableStatData *variable, Node *node, Oid operator,
 		(hash = lookup_hash(&element, filter.params.element_class)) == NULL ||
 		!statistic_proc_security_check(variable, get_opcode(operator)))
 		return DEFAULT_SELECTIVITY;
-	return estimate_share(variable, &filter, measure_once(estimated, &filter), hash);
+	return estimate_share(variable, &filter, measure_once(operand, &filter), hash);
 }
 
 static double
@@ -241,14 +241,14 @@ contains_selectivity(PlannerInfo *root, Oid operator, List *args, int varRelid)
 {
 	Node	   *operand;
 	Node	   *node;
-	EstimatedFilter *filter;
+	ConstantFilter *filter;
 	SubqueryFilter subquery;
 	VariableStatData variable;
 	double		selectivity = DEFAULT_SELECTIVITY;
 
 	if (!split_arguments(args, &operand, &node))
 		return selectivity;
-	filter = estimate_filter(root, operand);
+	filter = evaluate_filter(root, operand);
 	examine_variable(root, node, varRelid, &variable);
 	if (IsA(filter->value, Const))
 		selectivity = constant_selectivity(&variable, node, operator, filter);
@@ -268,7 +268,7 @@ bloomfilter_contains_sel(PG_FUNCTION_ARGS)
 										  PG_GETARG_INT32(3)));
 }
 
-/* The filter of a join clause comes from a row: nothing is known about it. */
+/* The filter of a join clause comes from a row and is unknown. */
 Datum
 bloomfilter_contains_joinsel(PG_FUNCTION_ARGS)
 {

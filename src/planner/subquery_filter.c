@@ -1,19 +1,19 @@
 /*
  * subquery_filter.c
- *		What the planner knows of a filter that the query is going to build.
+ *		Estimates for a filter that a subquery builds.
  *
- * An uncorrelated subquery and a materialized CTE are planned before the query
- * around them: SS_process_sublinks() and SS_process_ctes() in PostgreSQL's
- * subselect.c.  A subquery in FROM is planned before the tables it is joined
- * to.  Their PlannerInfo tells how many elements go into the filter, whatever
- * the shape of their plans, parallel or by partitions.
+ * PostgreSQL plans an uncorrelated subquery or materialized CTE before the query
+ * around it: see SS_process_sublinks() and SS_process_ctes() in subselect.c.  It
+ * plans a subquery in FROM before the join with other tables.  The subquery's
+ * PlannerInfo has the number of elements, whether its plan is serial, parallel
+ * or partitionwise.
  */
 #include "pg/pg_compat.h"
 
 #include <math.h>
 
 #include "access/htup_details.h"
-#include "aggregate/accumulator.h"
+#include "aggregate/bloom_agg.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
 #include "filter/params.h"
@@ -27,7 +27,7 @@
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
-/* The query of the InitPlan that sets a parameter, or NULL. */
+/* Returns the query of the InitPlan that sets a parameter, or NULL. */
 static PlannerInfo *
 init_plan_query(PlannerInfo *root, int parameter)
 {
@@ -48,7 +48,7 @@ init_plan_query(PlannerInfo *root, int parameter)
 	return NULL;
 }
 
-/* The query of a CTE that is not inlined, or NULL: see set_cte_pathlist(). */
+/* Returns the query of a CTE that is not inlined, or NULL; as set_cte_pathlist(). */
 static PlannerInfo *
 cte_query(PlannerInfo *root, const RangeTblEntry *rte)
 {
@@ -69,7 +69,7 @@ cte_query(PlannerInfo *root, const RangeTblEntry *rte)
 	return NULL;
 }
 
-/* The query that a column comes from, or NULL if that is a table. */
+/* Returns the subquery or CTE that a column comes from, or NULL. */
 static PlannerInfo *
 column_query(PlannerInfo *root, const Var *column)
 {
@@ -86,9 +86,9 @@ column_query(PlannerInfo *root, const Var *column)
 }
 
 /*
- * What a query computes as its nth column, or NULL; root becomes that query.
- * The columns of a UNION come from several queries, and those of an INSERT are
- * not what it returns.
+ * Returns the expression of a query's column and sets *root to the query; NULL
+ * if there is none.  A column of a UNION has several expressions.  The target
+ * list of an INSERT is not its result.
  */
 static Node *
 enter_query(PlannerInfo **root, PlannerInfo *query, AttrNumber column)
@@ -102,7 +102,7 @@ enter_query(PlannerInfo **root, PlannerInfo *query, AttrNumber column)
 	return entry == NULL ? NULL : (Node *) entry->expr;
 }
 
-/* The call of an aggregate that computes a filter, and the query it is part of; or NULL. */
+/* Returns the aggregate that computes a filter, or NULL, and sets *root to its query. */
 static const Aggref *
 find_aggregate(PlannerInfo **root, Node *filter)
 {
@@ -120,9 +120,9 @@ find_aggregate(PlannerInfo **root, Node *filter)
 	return NULL;
 }
 
-/* Is that bloom_agg, whatever it is called and wherever it stands? */
+/* Is the aggregate bloom_agg?  Its name and schema do not matter. */
 static bool
-builds_filter(const Aggref *aggref)
+is_bloom_agg(const Aggref *aggref)
 {
 	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
 	Oid			final;
@@ -138,7 +138,7 @@ builds_filter(const Aggref *aggref)
 	return info.fn_addr == bloomfilter_agg_final;
 }
 
-/* The value of an argument, or NULL if it is not known or is NULL. */
+/* Returns an argument that is a non-null constant, else NULL. */
 static const Const *
 constant_argument(const Aggref *aggref, int argument)
 {
@@ -148,10 +148,7 @@ constant_argument(const Aggref *aggref, int argument)
 		? (const Const *) expression : NULL;
 }
 
-/*
- * The rate that the third argument asks for.  One out of bounds is an error,
- * but not before the query runs.
- */
+/* Returns the rate in the third argument.  An invalid one fails at run time only. */
 static double
 requested_rate(const Aggref *aggref)
 {
@@ -161,7 +158,7 @@ requested_rate(const Aggref *aggref)
 	return rate > 0 && rate < 1 ? rate : DEFAULT_RATE;
 }
 
-/* What the filter holds that the second argument says to add to; false if it is no constant. */
+/* Sets *filter from the base filter; false if that is not a constant. */
 static bool
 read_base(PlannerInfo *root, const Aggref *aggref, SubqueryFilter *filter)
 {
@@ -171,16 +168,15 @@ read_base(PlannerInfo *root, const Aggref *aggref, SubqueryFilter *filter)
 	if (constant == NULL)
 		return false;
 	open_filter(constant->constvalue, &base);
-	filter->elements = measure_once(estimate_filter(root, (Node *) constant), &base).cardinality;
+	filter->elements = measure_once(evaluate_filter(root, (Node *) constant), &base).cardinality;
 	filter->rate = base.params.rate;
 	return true;
 }
 
 /*
- * What the arguments beside the element tell; false if that is too little.
- * Whoever can create aggregates can give other arguments to one that has our
- * final function, or none; and behind the arguments sort keys may stand in
- * aggref->args.
+ * Sets *filter from the arguments after the element; false if they are unknown.
+ * A user-defined aggregate with bloom_agg's final function can have other
+ * arguments or none.  aggref->args can have sort keys after the arguments.
  */
 static bool
 read_arguments(PlannerInfo *root, const Aggref *aggref, SubqueryFilter *filter)
@@ -200,8 +196,8 @@ read_arguments(PlannerInfo *root, const Aggref *aggref, SubqueryFilter *filter)
 }
 
 /*
- * How many distinct values an expression has in so many rows: at most as many
- * as rows, which is what to expect where nothing is known of it.
+ * Estimates the number of distinct values of an expression in a number of rows.
+ * Without statistics, all values are assumed to be distinct.
  */
 static double
 distinct_elements(PlannerInfo *root, Node *element, double rows)
@@ -217,7 +213,7 @@ distinct_elements(PlannerInfo *root, Node *element, double rows)
 	return estimate_num_groups(root, list_make1(element), rows, NULL, NULL);
 }
 
-/* How many rows a query aggregates: those of the join of all its tables.  -1 if not known. */
+/* Returns the number of rows of the join of all tables of a query; -1 if unknown. */
 static double
 aggregated_rows(PlannerInfo *root)
 {
@@ -232,9 +228,8 @@ aggregated_rows(PlannerInfo *root)
 }
 
 /*
- * How many distinct elements an aggregate gets from so many rows.  Those of the
- * share of rows that FILTER lets through are counted as estimate_num_groups()
- * does for a share of a table.
+ * Estimates the number of distinct elements that an aggregate receives.  If only
+ * a share of the rows passes FILTER, the formula is that of estimate_num_groups().
  */
 static double
 aggregated_elements(PlannerInfo *root, const Aggref *aggref, double rows)
@@ -254,7 +249,7 @@ find_subquery_filter(PlannerInfo *root, Node *operand, SubqueryFilter *filter)
 	double		rows;
 
 	if (aggref == NULL || root->parse->groupClause != NIL || root->parse->groupingSets != NIL ||
-		!builds_filter(aggref))
+		!is_bloom_agg(aggref))
 		return false;
 	rows = aggregated_rows(root);
 	if (rows < 0 || !read_arguments(root, aggref, filter))

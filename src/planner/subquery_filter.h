@@ -1,6 +1,6 @@
 /*
  * subquery_filter.h
- *		What the planner knows of a filter that the query is going to build.
+ *		Estimates for a filter that a subquery builds.
  */
 #ifndef BF_SUBQUERY_FILTER_H
 #define BF_SUBQUERY_FILTER_H
@@ -11,13 +11,13 @@
 
 typedef struct SubqueryFilter
 {
-	double		elements;		/* distinct ones */
+	double		elements;		/* distinct elements */
 	double		rate;			/* requested false-positive rate */
 } SubqueryFilter;
 
 /*
- * Is an operand what bloom_agg computes in a subquery that runs once, an
- * InitPlan, or in a CTE or FROM clause below it?  If so, what is known of it.
+ * Does bloom_agg compute an operand, in an InitPlan or in a CTE or FROM clause
+ * below it?  If so, *filter is the estimate.
  */
 extern bool find_subquery_filter(PlannerInfo *root, Node *operand, SubqueryFilter *filter);
 

@@ -1,11 +1,10 @@
 /*
  * filter_cache.c
- *		Copies of the stored filters that a backend probes.
+ *		A backend's copies of the stored filters that it probes.
  *
- * A copy is made once the probes of a filter have cost as much as fetching it,
- * so that all probes of a filter cost at most about twice the least.  Filters
- * without a copy are remembered, too, for what they have cost and for their
- * headers.
+ * The cache copies a filter once its probes have cost as much as fetching it.
+ * All probes of a filter together then cost at most about twice the optimum.
+ * For filters without a copy the cache keeps the cost and the header.
  */
 #include "pg/pg_compat.h"
 
@@ -17,45 +16,45 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-/* What is known of filters without a copy takes that part of work_mem at most. */
-#define SEEN_PART		16
+/* Entries without a copy take at most work_mem / UNCOPIED_PART. */
+#define UNCOPIED_PART	16
 
-/* Filters, those that were opened last first. */
+/* Entries in LRU order, the most recently opened one first. */
 typedef struct FilterList
 {
 	dlist_head	filters;
-	Size		size;			/* bytes that they take */
+	Size		size;			/* sum over the entries, in bytes */
 } FilterList;
 
 typedef struct CachedFilter
 {
-	struct varatt_external pointer; /* of the value: the key */
-	FilterList *list;			/* the one that it is in */
+	struct varatt_external pointer; /* hash key */
+	FilterList *list;			/* contains the entry */
 	dlist_node	node;
-	Size		size;			/* what it counts for there */
+	Size		size;			/* contribution to list->size */
 	uint64		opened_at;
-	char	   *room;			/* the copy's memory, or NULL */
-	bool		has_header;		/* is opened valid, with a payload or without? */
+	char	   *copy;			/* unaligned memory of the payload, or NULL */
+	bool		has_header;		/* opened is valid; its payload may be NULL */
 	OpenedFilter opened;
 } CachedFilter;
 
-/* Lasts as long as its memory context, which ends with the transaction. */
+/* Lives in its own memory context, a child of TopTransactionContext. */
 typedef struct FilterCache
 {
 	MemoryContext context;
 	HTAB	   *table;
-	FilterList	seen;			/* without a copy */
+	FilterList	uncopied;
 	FilterList	copied;
-	FilterList	large;			/* copied, and larger than work_mem: one at most */
+	FilterList	large;			/* the copy larger than work_mem, if any */
 	MemoryContextCallback at_end;
 } FilterCache;
 
 static FilterCache *cache;
 
 /*
- * Counts openings, in all transactions.  A call site has a shortcut to the copy
- * that it opened last, and the cache does not see when it uses that.  So no copy
- * that was opened after shortcuts_revoked_at may be freed.
+ * The clock counts openings in all transactions.  A call site keeps a shortcut
+ * to the copy that it opened last, and the cache does not see its use.
+ * Therefore no copy that was opened after shortcuts_revoked_at may be freed.
  */
 static uint64 now;
 uint64		shortcuts_revoked_at;
@@ -72,7 +71,7 @@ revoke_shortcuts(void)
 	shortcuts_revoked_at = ++now;
 }
 
-/* No call site of the executor lasts longer, but C code may keep one. */
+/* A call site that C code keeps can outlive the transaction. */
 static void
 end_cache(void *argument)
 {
@@ -96,7 +95,7 @@ start_cache(void)
 	made->context = context;
 	made->table = hash_create("bloomtype stored filter table", 64, &control,
 							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	dlist_init(&made->seen.filters);
+	dlist_init(&made->uncopied.filters);
 	dlist_init(&made->copied.filters);
 	dlist_init(&made->large.filters);
 	made->at_end.func = end_cache;
@@ -126,14 +125,14 @@ oldest_of(FilterList *list)
 	return dlist_tail_element(CachedFilter, node, &list->filters);
 }
 
-/* Forgets a filter, to which there must not be a shortcut. */
+/* Removes an entry.  No call site may have a shortcut to it. */
 static void
 forget(CachedFilter *entry)
 {
-	Assert(entry->room == NULL || entry->opened_at < shortcuts_revoked_at);
+	Assert(entry->copy == NULL || entry->opened_at < shortcuts_revoked_at);
 	leave_list(entry);
-	if (entry->room != NULL)
-		pfree(entry->room);
+	if (entry->copy != NULL)
+		pfree(entry->copy);
 	hash_search(cache->table, &entry->pointer, HASH_REMOVE, NULL);
 }
 
@@ -149,20 +148,21 @@ find_entry(const struct varatt_external *pointer)
 	if (found)
 		return entry;
 	entry->opened_at = 0;
-	entry->room = NULL;
+	entry->copy = NULL;
 	entry->has_header = false;
-	entry->opened.spent = 0;
-	enter_list(entry, &cache->seen, sizeof(*entry));
-	while (cache->seen.size > memory_limit() / SEEN_PART && oldest_of(&cache->seen) != entry)
-		forget(oldest_of(&cache->seen));
+	entry->opened.cost = 0;
+	enter_list(entry, &cache->uncopied, sizeof(*entry));
+	while (cache->uncopied.size > memory_limit() / UNCOPIED_PART &&
+		   oldest_of(&cache->uncopied) != entry)
+		forget(oldest_of(&cache->uncopied));
 	return entry;
 }
 
 /*
- * May a copy be freed to make room for another filter?  Not if it has been used
- * since that one was opened last: two filters would then push each other out
- * row after row.  A copy that a call site has a shortcut to may have been used.
- * Revoking the shortcut shows, until the next time, whether it is.
+ * May a copy be freed to make room for another entry?  Not if it has been used
+ * since that entry was last opened; otherwise two filters would evict each other
+ * in every row.  A shortcut hides whether its copy is in use.  Revoking it makes
+ * the next use visible, so that a later call can decide.
  */
 static bool
 may_free(const CachedFilter *copy, const CachedFilter *entry)
@@ -174,7 +174,7 @@ may_free(const CachedFilter *copy, const CachedFilter *entry)
 	return shortcuts_revoked_at < entry->opened_at;
 }
 
-/* Makes room in a list of copies; false if there is none. */
+/* Frees the oldest copies until size bytes fit; false if they cannot. */
 static bool
 make_room(FilterList *list, Size size, const CachedFilter *entry)
 {
@@ -187,23 +187,24 @@ make_room(FilterList *list, Size size, const CachedFilter *entry)
 	return true;
 }
 
-/* Copies a filter, so that its bits begin at a cache line. */
+/* Copies a filter to memory aligned to a cache line. */
 static void
 make_copy(CachedFilter *entry, FilterList *list, Size size, Datum value)
 {
 	OpenedFilter opened;
 	struct varlena *bytes = open_for_probes(value, &opened);
-	char	   *room = allocate_large(cache->context, bf_payload_size(&opened.filter) + BF_BLOCK_BYTES);
-	uint8	   *payload = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, room);
+	char	   *copy = allocate_large(cache->context,
+									  bf_payload_size(&opened.filter) + BF_BLOCK_BYTES);
+	uint8	   *payload = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, copy);
 
-	/* the transaction may go on after an error: a cancel request, for one */
+	/* the transaction can continue after an error, even a canceled query */
 	PG_TRY();
 	{
 		fetch_payload(value, &opened, payload);
 	}
 	PG_CATCH();
 	{
-		pfree(room);
+		pfree(copy);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -211,19 +212,19 @@ make_copy(CachedFilter *entry, FilterList *list, Size size, Datum value)
 	move_opened(&opened, payload);
 	entry->opened = opened;
 	entry->has_header = true;
-	entry->room = room;
+	entry->copy = copy;
 	leave_list(entry);
 	enter_list(entry, list, size);
 }
 
-/* Makes a copy of a filter that has cost as much, if there is room for it. */
+/* Copies a filter whose probes have cost as much, if there is room. */
 static void
 consider_copy(CachedFilter *entry, Datum value)
 {
 	Size		size = entry->pointer.va_rawsize;
 	FilterList *list = size > memory_limit() ? &cache->large : &cache->copied;
 
-	if (entry->opened.spent >= size && make_room(list, size, entry))
+	if (entry->opened.cost >= size && make_room(list, size, entry))
 		make_copy(entry, list, size, value);
 }
 
@@ -236,7 +237,7 @@ open_uncached(LastFilter *last, Datum value)
 		last->detoasted = bytes;
 }
 
-/* A stored value: the copy, or what the cache knows of it, or what opening it gives. */
+/* Opens a stored value by its copy, its cached header, or its TOAST table. */
 static OpenedFilter *
 open_stored(LastFilter *last, Datum value)
 {
@@ -245,20 +246,20 @@ open_stored(LastFilter *last, Datum value)
 
 	VARATT_EXTERNAL_GET_POINTER(pointer, DatumGetPointer(value));
 	entry = find_entry(&pointer);
-	if (entry->room == NULL)
+	if (entry->copy == NULL)
 		consider_copy(entry, value);
 	entry->opened_at = ++now;
 	dlist_move_head(&entry->list->filters, &entry->node);
-	if (entry->room != NULL)
+	if (entry->copy != NULL)
 	{
 		memcpy(last->identity, DatumGetPointer(value), TOAST_POINTER_SIZE);
 		last->opened_at = now;
-		last->last_is = LAST_COPIED;
+		last->kind = LAST_COPIED;
 	}
 	else if (!entry->has_header)
 	{
 		open_uncached(last, value);
-		entry->opened.spent = last->opened.spent;
+		entry->opened.cost = last->opened.cost;
 		if (last->opened.filter.payload != NULL)
 			return &last->opened;
 		entry->opened = last->opened;
@@ -274,19 +275,16 @@ open_in_memory(LastFilter *last, Datum value)
 	if (VARATT_IS_4B_U(DatumGetPointer(value)))
 	{
 		memcpy(last->identity, DatumGetPointer(value), IDENTITY_SIZE);
-		last->last_is = LAST_IN_MEMORY;
+		last->kind = LAST_IN_MEMORY;
 	}
 	return &last->opened;
 }
 
-/*
- * A call site may outlive an error that a PL/pgSQL block catches, so that it
- * recognizes no filter while another one is opened.
- */
+/* A call site can outlive an error that a PL/pgSQL block catches: reset it first. */
 OpenedFilter *
 open_other_filter(LastFilter *last, Datum value)
 {
-	last->last_is = LAST_UNKNOWN;
+	last->kind = LAST_UNKNOWN;
 	last->detoasted = NULL;
 	last->filter = VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value))
 		? open_stored(last, value) : open_in_memory(last, value);

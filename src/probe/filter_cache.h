@@ -1,15 +1,14 @@
 /*
  * filter_cache.h
- *		Copies of the stored filters that a backend probes.
+ *		A backend's copies of the stored filters that it probes.
  *
- * Reading slices of a stored filter is the cheapest way to probe it a few
- * times.  A filter that is probed again and again is worth a copy in memory.
- * All call sites share these copies, which last until the end of the
- * transaction and together take work_mem at most; one copy that is larger than
- * work_mem may be kept besides.
+ * To probe a stored filter a few times, reading slices is cheapest.  A filter
+ * that is probed repeatedly deserves a copy in memory.  All call sites share
+ * the copies.  They live until the end of the transaction and take at most
+ * work_mem in total, plus one copy that is larger than work_mem.
  *
  * The key is the TOAST pointer.  A stored value never changes in place, and its
- * number is not used again before the server has given out four billion others.
+ * value ID is not reused until the server has assigned 2^32 others.
  */
 #ifndef BF_FILTER_CACHE_H
 #define BF_FILTER_CACHE_H
@@ -20,10 +19,10 @@
 #include "probe/stored_filter.h"
 
 /*
- * The filter that a call site opened last.  Row after row has the same one, so
- * it is recognized by its first bytes: a copied one by its TOAST pointer, and
- * one in memory by its length and its header, which are all that opening looks
- * at.  All zero in the beginning.
+ * The filter that a call site opened last.  Consecutive rows often have the same
+ * filter, which is recognized by its first bytes: a copied one by its TOAST
+ * pointer, one in memory by its length and header, since opening depends on
+ * nothing else.  Initialize to zero.
  */
 #define IDENTITY_SIZE	(VARHDRSZ + BF_HEADER_SIZE)
 
@@ -32,22 +31,22 @@ typedef struct LastFilter
 	enum
 	{
 		LAST_UNKNOWN,			/* cannot be recognized */
-		LAST_COPIED,			/* by its TOAST pointer, until shortcuts are revoked */
-		LAST_IN_MEMORY			/* by length and header */
-	}			last_is;
-	char		identity[IDENTITY_SIZE];	/* the first bytes of its value */
+		LAST_COPIED,			/* identity is the TOAST pointer */
+		LAST_IN_MEMORY			/* identity is the length and header */
+	}			kind;
+	char		identity[IDENTITY_SIZE];	/* first bytes of the value */
 	OpenedFilter *filter;		/* &opened, or the cache's */
-	uint64		opened_at;		/* a time of the cache */
-	OpenedFilter opened;		/* one of which the cache keeps nothing */
-	struct varlena *detoasted;	/* its value, if that is a copy; or NULL */
+	uint64		opened_at;		/* for LAST_COPIED: see shortcuts_revoked_at */
+	OpenedFilter opened;		/* used if the cache has neither copy nor header */
+	struct varlena *detoasted;	/* detoasted copy to free after the probe, or NULL */
 } LastFilter;
 
-/* A copy opened at this time of the cache's clock or before may be gone. */
+/* A copy that was opened at or before this tick of the cache may be gone. */
 extern uint64 shortcuts_revoked_at;
 
 /*
- * Opens a filter other than the call site's last one.  Valid until any call site
- * opens another one.  An error if the value is no filter.
+ * Opens a filter other than the call site's last one.  The result is valid until
+ * any call site opens another filter.  A corrupt value is an error.
  */
 extern OpenedFilter *open_other_filter(LastFilter *last, Datum value);
 

@@ -13,21 +13,22 @@
 PG_FUNCTION_INFO_V1(bloomfilter_contains);
 PG_FUNCTION_INFO_V1(bloomfilter_contained);
 
-/* What a membership function keeps from call to call in fn_extra. */
+/* A membership function's cache in fn_extra. */
 typedef struct ProbeSite
 {
 	ElementType element;
 	LastFilter	last;
-	bool		literal;		/* the element has one hash in every call */
-	HashElement hashed_by;		/* how and with which seed it is known, or NULL */
+	bool		literal;		/* all calls have the same element */
+	/* the literal's last hash; hashed_by is NULL at first */
+	HashElement hashed_by;
 	uint64		seed;
 	uint64		hash;
 } ProbeSite;
 
 /*
- * Is an argument of the call a literal?  Nothing else stays the same for the
- * life of fn_extra: PL/pgSQL evaluates one expression with ever new parameters,
- * and an array's elements change under "filter @> ANY (array)".
+ * Is an argument of the call a literal?  Nothing else is constant for the life
+ * of fn_extra: PL/pgSQL evaluates one expression with changing parameters, and
+ * "filter @> ANY (array)" makes one call per array element.
  */
 static bool
 is_literal(const FmgrInfo *function, int argument)
@@ -73,11 +74,11 @@ hash_literal(ProbeSite *site, HashElement hash, Datum value, uint64 seed)
 	return site->hash;
 }
 
-/* Is that the value the filter was opened from last? */
+/* Can the last opened filter serve this value?  One in memory may have moved. */
 static inline bool
 is_opened_last(const LastFilter *last, const char *value)
 {
-	switch (last->last_is)
+	switch (last->kind)
 	{
 		case LAST_COPIED:
 			return VARATT_IS_EXTERNAL_ONDISK(value) &&
@@ -91,18 +92,18 @@ is_opened_last(const LastFilter *last, const char *value)
 	}
 }
 
-/* Opens a filter for one probe: at no cost if it is the call site's last one. */
+/* Opens a filter for one probe.  The call site's last filter is the fast path. */
 static inline OpenedFilter *
 open_cached_filter(LastFilter *last, Datum value)
 {
 	if (unlikely(!is_opened_last(last, DatumGetPointer(value))))
 		return open_other_filter(last, value);
-	if (last->last_is == LAST_IN_MEMORY)
+	if (last->kind == LAST_IN_MEMORY)
 		move_opened(&last->opened, (const uint8 *) DatumGetPointer(value) + IDENTITY_SIZE);
 	return last->filter;
 }
 
-/* Frees what nobody keeps: the array of "filter @> ANY (array)" is one row. */
+/* Limits memory: "filter @> ANY (array)" makes many calls within one row. */
 static inline void
 close_cached_filter(LastFilter *last)
 {

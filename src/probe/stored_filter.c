@@ -1,6 +1,6 @@
 /*
  * stored_filter.c
- *		Filters opened for probes.
+ *		Probes of stored filters that read only the bytes they need.
  */
 #include "pg/pg_compat.h"
 
@@ -12,28 +12,28 @@
 #include "pg/memory.h"
 #include "probe/stored_filter.h"
 
-/* A value this small is fetched as a whole: two slices would take as long. */
+/* Values up to this size are fetched whole: two slices would take as long. */
 #define SMALL_VALUE		(4 * TOAST_MAX_CHUNK_SIZE)
 
 /*
- * A slice takes as long to read as so many bytes of a value that is fetched as
- * a whole, if not more are in it: some 5 microseconds, at 0.7 a kilobyte.
+ * The unit of cost is the time to fetch one byte of a whole value.  Reading a
+ * slice takes about 5 microseconds, a whole value 0.7 per kB.
  */
-#define SLICE_WORTH		(8 * 1024)
+#define SLICE_COST		(8 * 1024)
 
-/* A payload is fetched in pieces that stay in the second-level cache. */
+/* A payload is fetched in pieces that fit into the L2 cache. */
 #define PIECE_BYTES		(256 * 1024)
 
-/* As VARATT_EXTERNAL_IS_COMPRESSED(), which compares a signed number. */
+/* VARATT_EXTERNAL_IS_COMPRESSED() without its sign-compare warning. */
 static bool
 is_compressed(const struct varatt_external *pointer)
 {
 	return VARATT_EXTERNAL_GET_EXTSIZE(*pointer) < (uint32) (pointer->va_rawsize - VARHDRSZ);
 }
 
-/* Is a value to be read by slices?  *size is that of its encoding. */
+/* Can a value be read by slices?  If so, *size is the size of its encoding. */
 static bool
-has_slices(Datum value, uint64 *size)
+can_slice(Datum value, uint64 *size)
 {
 	struct varatt_external pointer;
 
@@ -44,7 +44,7 @@ has_slices(Datum value, uint64 *size)
 	return *size > SMALL_VALUE && !is_compressed(&pointer);
 }
 
-/* The bytes [from, from + size) of a stored value, to be freed. */
+/* Reads the bytes [from, from + size) of a stored value, palloc'd. */
 static struct varlena *
 read_slice(Datum value, uint64 from, uint64 size)
 {
@@ -76,17 +76,17 @@ open_for_probes(Datum value, OpenedFilter *opened)
 	struct varlena *bytes = (struct varlena *) DatumGetPointer(value);
 	uint64		size;
 
-	opened->spent = 0;
-	if (has_slices(value, &size))
+	opened->cost = 0;
+	if (can_slice(value, &size))
 	{
 		read_header(value, size, &opened->filter);
-		opened->spent = SLICE_WORTH;
+		opened->cost = SLICE_COST;
 	}
 	else
 	{
 		bytes = open_filter(value, &opened->filter);
 		if (VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value)))
-			opened->spent = VARSIZE_ANY(bytes);
+			opened->cost = VARSIZE_ANY(bytes);
 	}
 	opened->shape = bf_shape_of(&opened->filter.params);
 	move_opened(opened, opened->filter.payload);
@@ -114,7 +114,7 @@ fetch_payload(Datum value, const OpenedFilter *opened, uint8 *payload)
 	}
 }
 
-/* Is a hash in a stored filter, which is fetched as a whole? */
+/* Fetches a whole stored filter for one probe. */
 static bool
 probe_whole(Datum value, OpenedFilter *opened, uint64 hash)
 {
@@ -122,12 +122,12 @@ probe_whole(Datum value, OpenedFilter *opened, uint64 hash)
 	struct varlena *whole = open_filter(value, &filter);
 	bool		found = bf_contains(&filter, hash);
 
-	opened->spent += VARSIZE_ANY(whole);
+	opened->cost += VARSIZE_ANY(whole);
 	close_value(value, whole);
 	return found;
 }
 
-/* Is a hash in a stored dense filter? */
+/* Probes a stored dense filter. */
 static bool
 probe_stored_bits(Datum value, OpenedFilter *opened, uint64 hash)
 {
@@ -141,17 +141,18 @@ probe_stored_bits(Datum value, OpenedFilter *opened, uint64 hash)
 		struct varlena *piece = read_slice(value, BF_HEADER_SIZE + offset, size);
 
 		found = bf_lookup_test(&lookup, (const uint8 *) VARDATA_ANY(piece));
-		opened->spent += SLICE_WORTH;
+		opened->cost += SLICE_COST;
 		pfree(piece);
 	}
 	return found;
 }
 
 /*
- * Is a hash in a stored sparse filter that has some?  They are spread evenly, so
- * a hash stands close to where its value puts it.  Where it should be but is
- * not is decided by neighbours on both sides; where chosen elements upset the
- * spread, by the whole filter.
+ * Probes a stored sparse filter that has hashes, by interpolation search.  The
+ * hashes are uniform, so a hash stands close to the position that its value
+ * predicts.  A slice around that position decides if it begins and ends with
+ * hashes on both sides.  Adversarial elements can shift the hashes out of the
+ * slice; the whole filter then decides.
  */
 static bool
 probe_stored_hashes(Datum value, OpenedFilter *opened, uint64 hash)
@@ -170,7 +171,7 @@ probe_stored_hashes(Datum value, OpenedFilter *opened, uint64 hash)
 	decided = (from == 0 || bf_hash_at(hashes, 0) <= hash) &&
 		(to == nhashes || bf_hash_at(hashes, to - from - 1) >= hash);
 	found = decided && bf_sparse_contains(hashes, to - from, hash);
-	opened->spent += Max(SLICE_WORTH, 8 * (to - from));
+	opened->cost += Max(SLICE_COST, 8 * (to - from));
 	pfree(slice);
 	return decided ? found : probe_whole(value, opened, hash);
 }

@@ -1,11 +1,10 @@
 /*
  * stored_filter.h
- *		Filters opened for probes, and read no further than these need.
+ *		Probes of stored filters that read only the bytes they need.
  *
- * A filter that is stored out of line costs a read of all its TOAST chunks to
- * fetch: a millisecond and a half at 12 MB, for a probe that looks at one cache
- * line.  The functions here read slices of it instead: its header first, and
- * then what each probe needs.
+ * Fetching a filter that is stored out of line reads all of its TOAST chunks:
+ * 1.5 ms at 12 MB, while a probe needs one cache line.  The functions here read
+ * slices instead: first the header, then the bytes of each probe.
  */
 #ifndef BF_STORED_FILTER_H
 #define BF_STORED_FILTER_H
@@ -19,30 +18,30 @@
 /* A filter opened for probes. */
 typedef struct OpenedFilter
 {
-	bf_filter	filter;			/* without a payload if only the header has been read */
-	bf_shape	shape;			/* of the filter */
-	const uint8 *bits;			/* of a dense filter in memory, else NULL */
-	uint64		spent;			/* bytes fetched to open and probe it, or worth as much */
+	bf_filter	filter;			/* payload is NULL if only the header was read */
+	bf_shape	shape;
+	const uint8 *bits;			/* the payload of a dense filter in memory, else NULL */
+	uint64		cost;			/* of opening and probes so far; see SLICE_COST */
 } OpenedFilter;
 
 /*
- * Opens a value: its header alone if it is stored out of line, neither
- * compressed nor small, else the whole of it, which then is in the current
- * memory context.  Returns what close_value() releases.  An error if the value
- * is no filter.
+ * Opens a value.  Reads only the header if the value is stored out of line,
+ * uncompressed and not small; otherwise detoasts it into the current memory
+ * context.  The caller passes the result to close_value().  A corrupt value is
+ * an error.
  */
 extern struct varlena *open_for_probes(Datum value, OpenedFilter *opened);
 
-/* Copies the payload of a filter just opened, bf_payload_size() bytes. */
+/* Copies the payload, bf_payload_size() bytes, of an opened value. */
 extern void fetch_payload(Datum value, const OpenedFilter *opened, uint8 *payload);
 
-/* Is a hash in a filter opened from that value? */
+/* Is a hash in the filter that was opened from this value? */
 static inline bool probe_opened(Datum value, OpenedFilter *opened, uint64 hash);
 
-/* What follows is private, and here so that a row need not pay for calls. */
+/* probe_opened() for everything but a dense filter in memory. */
 extern bool probe_slowly(Datum value, OpenedFilter *opened, uint64 hash);
 
-/* Says where the payload of an opened filter is. */
+/* Sets the address of the payload; NULL if it is not in memory. */
 static inline void
 move_opened(OpenedFilter *opened, const uint8 *payload)
 {
