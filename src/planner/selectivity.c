@@ -17,12 +17,10 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
-#include "catalog/pg_type.h"
 #include "core/probe.h"
 #include "filter/value.h"
 #include "fmgr.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "pg/element.h"
 #include "planner/constant_filter.h"
