@@ -192,7 +192,7 @@ accumulate_in_set(Accumulator *accumulator, uint64 hash)
 void
 flush_pending(Accumulator *accumulator)
 {
-	bf_shape	shape;			/* a copy, which writing bits cannot change */
+	bf_shape	shape;			/* local, because bits could alias the accumulator */
 	uint8	   *bits;
 	const uint64_t *hash = accumulator->pending;
 	const uint64_t *end = hash + accumulator->npending;

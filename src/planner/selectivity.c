@@ -173,7 +173,7 @@ estimate_share(VariableStatData *variable, const bf_filter *filter, FilterMeasur
 	return common.matched_frequency + uncommon * share;
 }
 
-/* Is an expression also joined to another table, by equality? */
+/* Is the expression joined to another table by equality? */
 static bool
 is_joined(PlannerInfo *root, VariableStatData *variable)
 {

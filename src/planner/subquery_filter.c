@@ -148,7 +148,7 @@ constant_argument(const Aggref *aggref, int argument)
 		? (const Const *) expression : NULL;
 }
 
-/* Returns the rate in the third argument.  An invalid one fails at run time only. */
+/* Returns the third argument, or the default if it is unknown or invalid. */
 static double
 requested_rate(const Aggref *aggref)
 {

@@ -15,7 +15,6 @@
 #include "core/block.h"
 #include "core/format.h"
 
-/* A filter opened for probes. */
 typedef struct OpenedFilter
 {
 	bf_filter	filter;			/* payload is NULL if only the header was read */
