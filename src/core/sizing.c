@@ -317,7 +317,7 @@ solve(const bf_solution *question)
 
 /* The answer, from memory if it is there; otherwise it replaces the oldest one. */
 static uint64_t
-remember(bf_solutions *solutions, bf_unknown unknown, uint32_t k, double rate, uint64_t given)
+solve_cached(bf_solutions *solutions, bf_unknown unknown, uint32_t k, double rate, uint64_t given)
 {
 	bf_solution *solution = solutions->solution;
 
@@ -347,7 +347,7 @@ round_up_blocks(uint64_t nblocks)
 uint64_t
 bf_blocked_bits(bf_solutions *solutions, uint32_t k, double rate, uint64_t n)
 {
-	uint64_t	parts = remember(solutions, BF_PER_ELEMENT, k, rate, 0);
+	uint64_t	parts = solve_cached(solutions, BF_PARTS_PER_ELEMENT, k, rate, 0);
 
 	if (n > MOST_PARTS / parts)
 		return 0;
@@ -357,17 +357,17 @@ bf_blocked_bits(bf_solutions *solutions, uint32_t k, double rate, uint64_t n)
 uint64_t
 bf_classic_bits(bf_solutions *solutions, uint32_t k, double rate, uint64_t n)
 {
-	return remember(solutions, BF_CLASSIC_BITS, k, rate, n);
+	return solve_cached(solutions, BF_CLASSIC_BITS, k, rate, n);
 }
 
 uint64_t
 bf_blocked_capacity(bf_solutions *solutions, uint32_t k, double rate, uint64_t m)
 {
-	return PARTS_PER_BIT * m / remember(solutions, BF_PER_ELEMENT, k, rate, 0);
+	return PARTS_PER_BIT * m / solve_cached(solutions, BF_PARTS_PER_ELEMENT, k, rate, 0);
 }
 
 uint64_t
 bf_classic_capacity(bf_solutions *solutions, uint32_t k, double rate, uint64_t m)
 {
-	return remember(solutions, BF_CLASSIC_CAPACITY, k, rate, m);
+	return solve_cached(solutions, BF_CLASSIC_CAPACITY, k, rate, m);
 }

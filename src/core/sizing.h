@@ -36,7 +36,7 @@ extern double bf_classic_rate(uint32_t k, uint64_t m, uint64_t n);
 
 typedef enum bf_unknown
 {
-	BF_PER_ELEMENT,				/* bits for each element of a blocked filter, in 1/1024 */
+	BF_PARTS_PER_ELEMENT,		/* of a blocked filter, in 1/1024 bit */
 	BF_CLASSIC_BITS,			/* of so many elements */
 	BF_CLASSIC_CAPACITY			/* of so many bits */
 } bf_unknown;

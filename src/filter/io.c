@@ -44,7 +44,7 @@ is_bloomfilter_type(Oid type)
 
 /* Refuses bytes that are no filter. */
 static void
-accept_bytes(const uint8 *bytes, uint64 size)
+validate_bytes(const uint8 *bytes, uint64 size)
 {
 	bf_filter	filter;
 	bf_status	status = bf_decode(bytes, size, BF_VALUE, &filter);
@@ -168,7 +168,7 @@ bloomfilter_recv(PG_FUNCTION_ARGS)
 
 	size = message->len - message->cursor;
 	bytes = (const uint8 *) pq_getmsgbytes(message, (int) size);
-	accept_bytes(bytes, size);
+	validate_bytes(bytes, size);
 	PG_RETURN_POINTER(make_varlena(bytes, size));
 }
 
@@ -184,7 +184,7 @@ bloomfilter_from_bytea(PG_FUNCTION_ARGS)
 	bytea	   *value = PG_GETARG_BYTEA_PP(0);
 	const uint8 *bytes = (const uint8 *) VARDATA_ANY(value);
 
-	accept_bytes(bytes, VARSIZE_ANY_EXHDR(value));
+	validate_bytes(bytes, VARSIZE_ANY_EXHDR(value));
 	PG_RETURN_POINTER(make_varlena(bytes, VARSIZE_ANY_EXHDR(value)));
 }
 

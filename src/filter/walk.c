@@ -13,24 +13,25 @@
 /* The most that is read of a filter for one piece of its folded bits. */
 #define PIECE_READS		(16 * CHUNK_BYTES)
 
-/* How many of a filter's blocks make one when it is read as of m bits. */
+/* The number of blocks that a fold to m bits combines into one. */
 static uint64
-blocks_joined(const bf_filter *filter, uint64 m)
+fold_factor(const bf_filter *filter, uint64 m)
 {
 	return filter->sparse ? 1 : filter->params.m / m;
 }
 
 /*
- * A sparse filter is expanded beforehand if its blocks do not fit into a piece:
- * each hash scatters over its whole block.  A dense one is folded beforehand if
- * one block takes so much reading that a cancel request would have to wait.
+ * A sparse filter is expanded before the walk if its blocks are larger than a
+ * piece, because the bits of each hash are anywhere in a block.  A dense filter
+ * is folded before the walk if a cancel request would wait too long for one
+ * block.
  */
 static bool
-converts_at_once(const bf_filter *filter, uint64 m)
+needs_conversion(const bf_filter *filter, uint64 m)
 {
 	if (filter->sparse)
 		return bf_shape_of(&filter->params).block_bits / 8 > CHUNK_BYTES;
-	return blocks_joined(filter, m) * BF_BLOCK_BYTES > PIECE_READS;
+	return fold_factor(filter, m) * BF_BLOCK_BYTES > PIECE_READS;
 }
 
 /* A dense filter folded to m bits, as a value. */
@@ -38,7 +39,7 @@ static Bloomfilter *
 make_folded_value(const bf_filter *filter, uint64 m, bf_filter *folded)
 {
 	const uint64 step = CHUNK_BYTES / BF_BLOCK_BYTES;
-	uint64		joined = blocks_joined(filter, m);
+	uint64		factor = fold_factor(filter, m);
 	const uint8 *from = filter->payload;
 	uint8		part[BF_BLOCK_BYTES];
 	uint8	   *bits;
@@ -50,9 +51,9 @@ make_folded_value(const bf_filter *filter, uint64 m, bf_filter *folded)
 	folded->payload = bits;
 	for (; bits < folded->payload + m / 8; bits += BF_BLOCK_BYTES)
 	{
-		for (uint64 at = 0; at < joined; at += step)
+		for (uint64 at = 0; at < factor; at += step)
 		{
-			uint64		count = Min(step, joined - at);
+			uint64		count = Min(step, factor - at);
 
 			CHECK_FOR_INTERRUPTS();
 			bf_fold(part, from, 1, count);
@@ -68,9 +69,9 @@ start_side(FilterWalk *walk, int side, uint64 m, const bf_filter *filter)
 {
 	uint8	   *bits;
 
-	if (converts_at_once(filter, m))
+	if (needs_conversion(filter, m))
 	{
-		walk->room[side] = filter->sparse
+		walk->copies[side] = filter->sparse
 			? make_dense_value(filter, &walk->converted[side], &bits)
 			: make_folded_value(filter, m, &walk->converted[side]);
 		filter = &walk->converted[side];
@@ -79,7 +80,7 @@ start_side(FilterWalk *walk, int side, uint64 m, const bf_filter *filter)
 		walk->scratch[side] = palloc(Min(CHUNK_BYTES, m / 8));
 	walk->streams[side] = bf_stream_start(filter, m);
 	walk->limit = Min(walk->limit,
-					  TYPEALIGN(BF_BLOCK_BYTES, PIECE_READS / blocks_joined(filter, m)));
+					  TYPEALIGN(BF_BLOCK_BYTES, PIECE_READS / fold_factor(filter, m)));
 }
 
 void
@@ -131,8 +132,8 @@ end_walk(FilterWalk *walk)
 	{
 		if (walk->scratch[side] != NULL)
 			pfree(walk->scratch[side]);
-		if (walk->room[side] != NULL)
-			pfree(walk->room[side]);
+		if (walk->copies[side] != NULL)
+			pfree(walk->copies[side]);
 	}
 }
 

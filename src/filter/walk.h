@@ -29,7 +29,7 @@ typedef struct FilterWalk
 	bf_stream	streams[2];
 	size_t		limit;			/* of a piece's size */
 	bf_filter	converted[2];	/* what cannot be read by pieces, made so that it can */
-	Bloomfilter *room[2];		/* for that */
+	Bloomfilter *copies[2];		/* memory of converted[], or NULL */
 	uint8	   *scratch[2];		/* NULL for what is read where it lies */
 } FilterWalk;
 

@@ -25,9 +25,9 @@ is_collatable_text(Oid type, const ElementType *element)
 	return is_string(element) && type_is_collatable(getBaseType(type));
 }
 
-/* Has every string of the database a form in UTF-8? */
+/* True if every valid string of the database can be converted to UTF-8. */
 static bool
-converts_all_characters(void)
+encoding_converts_to_utf8(void)
 {
 	int			encoding = GetDatabaseEncoding();
 
@@ -39,7 +39,7 @@ find_element_type(Oid type, Oid collation, ElementType *element)
 {
 	if (!OidIsValid(type) || !find_hash_function(type, element))
 		return false;
-	if (is_string(element) && !converts_all_characters())
+	if (is_string(element) && !encoding_converts_to_utf8())
 		return false;
 	return !is_collatable_text(type, element) ||
 		(OidIsValid(collation) && get_collation_isdeterministic(collation));

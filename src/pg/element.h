@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "core/format.h"
+#include "core/filter.h"
 #include "fmgr.h"
 
 /* Leaves nothing behind in the current memory context. */

@@ -14,17 +14,17 @@
 void *
 allocate_large(MemoryContext context, Size size)
 {
-	char	   *room = MemoryContextAllocExtended(context, size, MCXT_ALLOC_HUGE);
+	char	   *memory = MemoryContextAllocExtended(context, size, MCXT_ALLOC_HUGE);
 
 #ifdef MADV_HUGEPAGE
 	if (size >= 4 * HUGE_PAGE)
 	{
-		char	   *first = (char *) TYPEALIGN(HUGE_PAGE, room);
+		char	   *first = (char *) TYPEALIGN(HUGE_PAGE, memory);
 
-		(void) madvise(first, TYPEALIGN_DOWN(HUGE_PAGE, room + size - first), MADV_HUGEPAGE);
+		(void) madvise(first, TYPEALIGN_DOWN(HUGE_PAGE, memory + size - first), MADV_HUGEPAGE);
 	}
 #endif
-	return room;
+	return memory;
 }
 
 void
