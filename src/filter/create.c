@@ -100,7 +100,7 @@ bloomfilter_add(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cannot add to an empty bloom filter without a size"),
-				 errdetail("It comes from an aggregate over no rows, which says nothing of how large it should be."),
+				 errdetail("The filter is the result of an aggregate over no rows, so its size is unknown."),
 				 errhint("Use bloom_create() or bloom_agg().")));
 	if (params.element_class == BF_CLASS_NONE)
 		params.element_class = element->element_class;

@@ -10,7 +10,6 @@
 #include "core/layout.h"
 #include "filter/errors.h"
 #include "utils/builtins.h"
-#include "utils/float.h"
 
 /* The errdetail of a verdict on bytes. */
 static int
@@ -34,19 +33,19 @@ status_detail(bf_status status)
 		case BF_ERR_VERSION:
 			return errdetail("Its format version is %llu, but this release reads version %llu.", got, limit);
 		case BF_ERR_LAYOUT:
-			return errdetail("Its layout number is %llu, but the highest known one is %llu.", got, limit);
+			return errdetail("Its layout number is %llu, but the highest known number is %llu.", got, limit);
 		case BF_ERR_FLAGS:
-			return errdetail("Its flags are %llu, but only %llu are defined.", got, limit);
+			return errdetail("Its flags are 0x%llx, but the defined flags are 0x%llx.", got, limit);
 		case BF_ERR_STATE:
 			return errdetail("It is the state of an aggregate, not a finished filter.");
 		case BF_ERR_K:
-			return errdetail("It has %llu hash functions, but 1 to %llu are possible.", got, limit);
+			return errdetail("It has %llu hash functions, but the number must be between 1 and %llu.", got, limit);
 		case BF_ERR_CLASS:
 			return errdetail("Its element class %llu is unknown.", got);
 		case BF_ERR_RATE:
 			return errdetail("Its false-positive rate is %g, which is not between 0 and 1.", rate);
 		case BF_ERR_BITS_MAX:
-			return errdetail("It has %llu bits, but %llu are the most possible.", got, limit);
+			return errdetail("It has %llu bits, but the maximum is %llu.", got, limit);
 		case BF_ERR_BITS_MULTIPLE:
 			return errdetail("It has %llu bits, which is not a multiple of %llu.", got, limit);
 		case BF_ERR_UNSIZED:
@@ -56,7 +55,7 @@ status_detail(bf_status status)
 		case BF_ERR_HASHES_LENGTH:
 			return errdetail("There are %llu bytes after the header, which is not a multiple of %llu.", got, limit);
 		case BF_ERR_HASHES_MAX:
-			return errdetail("It lists %llu hashes, but at most %llu are allowed at its size.", got, limit);
+			return errdetail("It has %llu hashes, but at most %llu are allowed at its size.", got, limit);
 		case BF_ERR_HASHES_ORDER:
 			return errdetail("Its hashes are not in strictly ascending order at position %llu.", got);
 		case BF_ERR_CLASS_MISSING:
@@ -133,7 +132,7 @@ mismatch_hint(bf_mismatch mismatch, const bf_params *left, const bf_params *righ
 			return errhint("Build both filters for the same false-positive rate.");
 		case BF_MISMATCH_SIZE:
 			if (bf_folds_to(left, right->m) || bf_folds_to(right, left->m))
-				return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n), or bring one to the size of the other by bloom_fold(filter, like).");
+				return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n), or fold one to the size of the other with bloom_fold(filter, like).");
 			return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n).");
 	}
 	return 0;
@@ -200,16 +199,4 @@ report_class_mismatch(uint32 filter_class, uint32 element_class)
 			 errmsg("bloom filter holds elements of type %s, not %s",
 					class_name(filter_class), class_name(element_class)),
 			 class_mismatch_hint(filter_class, element_class)));
-}
-
-void
-report_too_large(double rate, double items, uint64 capacity)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-			 errmsg("bloom filter for %s elements at a false-positive rate of %g would be too large",
-					float8out_internal(items), rate),
-			 errdetail("The largest filter has %llu bits, enough for %llu elements at this rate.",
-					   (unsigned long long) BF_MAX_BITS, (unsigned long long) capacity),
-			 errhint("Ask for a higher rate, or spread the elements over several filters.")));
 }

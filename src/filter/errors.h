@@ -30,7 +30,4 @@ pg_noreturn extern void report_mismatch(bf_mismatch mismatch, const bf_params *l
 /* An element's class is not the one in the filter. */
 pg_noreturn extern void report_class_mismatch(uint32 filter_class, uint32 element_class);
 
-/* A filter for so many elements would be larger than any can be. */
-pg_noreturn extern void report_too_large(double rate, double items, uint64 capacity);
-
 #endif							/* BF_ERRORS_H */

@@ -92,7 +92,7 @@ bloomfilter_fold(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cannot fold a bloom filter to a false-positive rate of %.9g", rate),
-				 errdetail("Its rate is %.9g already.", current),
+				 errdetail("Its rate is already %.9g.", current),
 				 errhint("Folding makes a filter smaller and its rate higher.")));
 	params = filter.params;
 	params.rate = rounded;

@@ -55,7 +55,7 @@ info_descriptor(FunctionCallInfo fcinfo)
 	caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE ||
 		descriptor->natts != INFO_COLUMNS)
-		elog(ERROR, "bloom_info is not declared as its library expects");
+		elog(ERROR, "bloom_info has an unexpected result type");
 	fcinfo->flinfo->fn_extra = BlessTupleDesc(descriptor);
 	MemoryContextSwitchTo(caller);
 	return descriptor;

@@ -79,35 +79,36 @@ decode_digits(const char *digits, uint64 size, uint8 *bytes)
 }
 
 static bool
-report_bad_digit(Node *escontext)
+report_invalid_text(const char *detail, Node *escontext)
 {
 	ereturn(escontext, false,
 			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 			 errmsg("invalid input syntax for type bloomfilter"),
-			 errdetail("There is a character that is not a hexadecimal digit.")));
+			 errdetail_internal("%s", detail)));
 }
 
-/* The number of bytes in a text, checked to be of the right form but for its digits. */
 static bool
-measure_text(const char *text, uint64 *size, Node *escontext)
+report_bad_digit(Node *escontext)
+{
+	return report_invalid_text("There is a character that is not a hexadecimal digit.", escontext);
+}
+
+/* Checks all but the digits, and computes the number of bytes that they encode. */
+static bool
+check_text_form(const char *text, uint64 *size, Node *escontext)
 {
 	size_t		length = strlen(text);
 
 	if (length < 2 || text[0] != '\\' || text[1] != 'x')
-		ereturn(escontext, false,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid input syntax for type bloomfilter"),
-				 errdetail("A filter begins with \\x and continues in hexadecimal digits.")));
+		return report_invalid_text("A filter starts with \\x, followed by hexadecimal digits.",
+								   escontext);
 	if (length % 2 != 0)
-		ereturn(escontext, false,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid input syntax for type bloomfilter"),
-				 errdetail("The number of hexadecimal digits, %zu, is odd.", length - 2)));
+		return report_invalid_text("The number of hexadecimal digits is odd.", escontext);
 	*size = length / 2 - 1;
 	return true;
 }
 
-/* Nothing is allocated before the header has been found to go with the length. */
+/* Allocates only after the header has passed its checks against the length. */
 Datum
 bloomfilter_in(PG_FUNCTION_ARGS)
 {
@@ -120,7 +121,7 @@ bloomfilter_in(PG_FUNCTION_ARGS)
 	bf_status	status;
 	Bloomfilter *value;
 
-	if (!measure_text(text, &size, escontext))
+	if (!check_text_form(text, &size, escontext))
 		PG_RETURN_NULL();
 	if (!decode_digits(digits, Min(size, BF_HEADER_SIZE), header) &&
 		!report_bad_digit(escontext))
@@ -163,11 +164,9 @@ Datum
 bloomfilter_recv(PG_FUNCTION_ARGS)
 {
 	StringInfo	message = (StringInfo) PG_GETARG_POINTER(0);
-	uint64		size;
-	const uint8 *bytes;
+	int			size = message->len - message->cursor;
+	const uint8 *bytes = (const uint8 *) pq_getmsgbytes(message, size);
 
-	size = message->len - message->cursor;
-	bytes = (const uint8 *) pq_getmsgbytes(message, (int) size);
 	validate_bytes(bytes, size);
 	PG_RETURN_POINTER(make_varlena(bytes, size));
 }

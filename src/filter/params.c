@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "core/layout.h"
-#include "filter/errors.h"
 #include "filter/params.h"
 #include "mb/pg_wchar.h"
 #include "utils/float.h"
@@ -61,12 +60,19 @@ filter_capacity(const bf_params *params)
 }
 
 pg_noreturn static pg_noinline void
-report_no_size(const bf_params *params, double items)
+report_too_large(const bf_params *params, double items)
 {
 	bf_params	largest = *params;
 
 	largest.m = BF_MAX_BITS;
-	report_too_large(params->rate, items, filter_capacity(&largest));
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("bloom filter for %s elements at a false-positive rate of %g would be too large",
+					float8out_internal(items), params->rate),
+			 errdetail("The largest filter has %llu bits, enough for %llu elements at this rate.",
+					   (unsigned long long) BF_MAX_BITS,
+					   (unsigned long long) filter_capacity(&largest)),
+			 errhint("Use a higher rate, or distribute the elements over several filters.")));
 }
 
 bf_params
@@ -81,7 +87,7 @@ solve_params(double expected_items, double rate, bf_layout layout, uint64 seed)
 		params.m = bf_bits_for(&solutions, layout, params.k, params.rate,
 							   (uint64) ceil(expected_items));
 	if (params.m == 0)
-		report_no_size(&params, expected_items);
+		report_too_large(&params, expected_items);
 	return params;
 }
 
@@ -105,5 +111,5 @@ self_size(const bf_params *params, uint64 n)
 		if (n <= filter_capacity(&sized))
 			return sized.m;
 	}
-	report_no_size(params, (double) n);
+	report_too_large(params, (double) n);
 }

@@ -23,5 +23,5 @@ report_foreign_state(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("aggregate state is of another kind than this function's")));
+			 errmsg("aggregate state does not belong to this function")));
 }

@@ -62,7 +62,7 @@ unhashable_hint(Oid type)
 		case PG_LSNOID:
 			return errhint("Cast the value to text.");
 		default:
-			return errhint("Use an expression of a supported type that is equal for equal values, such as lower(x COLLATE \"default\") for citext. A cast to text is not for every type.");
+			return errhint("Use an expression of a supported type that is equal for equal values, such as lower(x COLLATE \"default\") for citext. A cast to text does not preserve equality for every type.");
 	}
 }
 
@@ -73,7 +73,7 @@ report_unhashable(Oid type)
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("cannot put values of type %s into a bloom filter", format_type_be(type)),
 			 is_bloomfilter_type(type)
-			 ? errhint("Compare filters by @>= and <=@, and unite them by | or bloom_union_agg().")
+			 ? errhint("Compare filters with @>= and <=@, and unite them with | or bloom_union_agg().")
 			 : unhashable_hint(type)));
 }
 
@@ -89,7 +89,7 @@ check_collation(Oid collation)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("nondeterministic collations are not supported for bloom filter elements"),
-				 errdetail("Strings that collation \"%s\" takes as equal have different hashes.",
+				 errdetail("Strings that are equal under collation \"%s\" have different hashes.",
 						   get_collation_name(collation)),
 				 errhint("Use an expression that is equal for equal strings, such as lower(), under a deterministic collation.")));
 }
