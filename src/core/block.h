@@ -1,16 +1,15 @@
 /*
  * block.h
- *		From an element's hash to its bits: the one rule of the format.
+ *		The mapping from an element's hash to its bits.
  *
- * The high half of the hash picks the block; multiplying the hash again and
- * again by an odd constant yields k numbers, the high bits of which pick the
- * bits.  Double hashing, the usual generator, was measured at up to 22 times
- * the theoretical false-positive rate on small filters; this one stays
- * within five percent.
+ * The high half of the hash selects the block.  Repeated multiplication of the
+ * hash by an odd constant yields k numbers, whose high bits select the bits.
+ * Double hashing, the usual generator, had up to 22 times the theoretical
+ * false-positive rate on small filters; this generator stays within 5 %.
  *
- * Everything here addresses bytes, so it needs no alignment and means the
- * same on machines of either byte order.  Callers that want one cache line
- * touched per element align bit 0 to 64 bytes.
+ * All accesses are by byte, so the code needs no alignment and works on either
+ * byte order.  A caller that wants to touch one cache line per element aligns
+ * bit 0 to 64 bytes.
  */
 #ifndef BF_BLOCK_H
 #define BF_BLOCK_H
@@ -21,10 +20,10 @@
 #include "bytes.h"
 #include "layout.h"
 
-/* 2^64 divided by the golden ratio, made odd. */
+/* 2^64 divided by the golden ratio, rounded to an odd number. */
 #define BF_GENERATOR UINT64_C(0x9E3779B97F4A7C15)
 
-/* The block of an element, 0 .. nblocks - 1; monotone in the hash. */
+/* The block of an element, 0 .. nblocks - 1; never decreases with the hash. */
 static inline uint64_t
 bf_block_of(const bf_shape *shape, uint64_t hash)
 {
@@ -38,18 +37,17 @@ bf_scale(uint64_t y, uint32_t bound)
 	return ((y >> 32) * bound + (((y & UINT32_MAX) * bound) >> 32)) >> 32;
 }
 
-/* Where the block of an element begins in the bits of a filter. */
+/* The offset in bytes of an element's block. */
 static inline uint64_t
 bf_block_offset(const bf_shape *shape, uint64_t hash)
 {
-	/* a filter that is one large block has no other than block 0 */
+	/* blocks of another size occur only alone, as block 0 */
 	return bf_block_of(shape, hash) * BF_BLOCK_BYTES;
 }
 
 /*
- * The bit that a throw picks.  In a block of 512 bits the scaling comes down
- * to the top 9 bits of y, which a caller gets by passing that number as a
- * constant.
+ * The bit that y selects.  In a block of 512 bits that is the top 9 bits of y;
+ * the compiler removes the test if block_bits is a constant.
  */
 static inline uint64_t
 bf_bit_of(uint64_t y, uint32_t block_bits)
@@ -57,7 +55,7 @@ bf_bit_of(uint64_t y, uint32_t block_bits)
 	return block_bits == BF_BLOCK_BITS ? y >> 55 : bf_scale(y, block_bits);
 }
 
-/* The bit of an element's next throw; y begins as its hash. */
+/* The next bit of an element; *y starts as its hash. */
 static inline uint64_t
 bf_next_bit(uint64_t *y, uint32_t block_bits)
 {
@@ -76,12 +74,12 @@ bf_set_all(uint8_t *block, uint32_t block_bits, uint32_t k, uint64_t hash)
 	}
 }
 
-/* The powers of the generator, by which bf_test_all() makes four throws at once. */
+/* Powers of the generator let bf_test_all() compute four bits independently. */
 #define BF_GENERATOR_2 (BF_GENERATOR * BF_GENERATOR)
 #define BF_GENERATOR_3 (BF_GENERATOR_2 * BF_GENERATOR)
 #define BF_GENERATOR_4 (BF_GENERATOR_3 * BF_GENERATOR)
 
-/* 1 or 0 in the lowest bit, for the bit picked by y; anything above it. */
+/* The bit that y selects, as the lowest bit; the bits above it are garbage. */
 static inline uint64_t
 bf_picked_bit(const uint8_t *block, uint32_t block_bits, uint64_t y)
 {
@@ -91,10 +89,10 @@ bf_picked_bit(const uint8_t *block, uint32_t block_bits, uint64_t y)
 }
 
 /*
- * Looks at four bits before it decides whether to go on.  After each single
- * one that would be a coin toss in a half-full block, and a mispredicted
- * branch costs more than the loads saved; of absent elements only one in
- * sixteen gets past four.  Inlined always, for block_bits to be a constant.
+ * True if all k bits are set.  Branches once per four bits: in a half-full
+ * block a branch per bit is a coin toss, and a misprediction costs more than
+ * the loads it saves.  Only one absent element in sixteen passes four bits.
+ * Always inlined, so that block_bits can be a constant.
  */
 static inline __attribute__((always_inline)) bool
 bf_test_all(const uint8_t *block, uint32_t block_bits, uint32_t k, uint64_t hash)
@@ -129,7 +127,7 @@ bf_block_add(uint8_t *block, const bf_shape *shape, uint64_t hash)
 		bf_set_all(block, shape->block_bits, shape->k, hash);
 }
 
-/* Are all of an element's bits set in its block? */
+/* True if all of an element's bits are set in its block. */
 static inline bool
 bf_block_contains(const uint8_t *block, const bf_shape *shape, uint64_t hash)
 {
@@ -138,7 +136,7 @@ bf_block_contains(const uint8_t *block, const bf_shape *shape, uint64_t hash)
 	return bf_test_all(block, shape->block_bits, shape->k, hash);
 }
 
-/* The same two on the bits of a whole filter. */
+/* The same for the bits of a whole filter. */
 static inline void
 bf_bits_add(uint8_t *bits, const bf_shape *shape, uint64_t hash)
 {
@@ -151,7 +149,7 @@ bf_bits_contain(const uint8_t *bits, const bf_shape *shape, uint64_t hash)
 	return bf_block_contains(bits + bf_block_offset(shape, hash), shape, hash);
 }
 
-/* Asks the CPU to fetch what bf_bits_add() is going to write. */
+/* Prefetches the cache line that bf_bits_add() will write. */
 static inline void
 bf_bits_prefetch(const uint8_t *bits, const bf_shape *shape, uint64_t hash)
 {

@@ -1,11 +1,11 @@
 /*
  * bulk.c
- *		Loops over all the bits of a filter, for several instruction sets.
+ *		Loops over the bits of filters, for several instruction sets.
  *
- * Each loop is written once in plain C, as an inlined body, and compiled for
- * a few instruction sets by function attributes; the compiler vectorises it
- * (the makefile compiles this file at -O3).  A build therefore runs on every
- * CPU of its architecture, and never depends on the builder's.
+ * Each loop is an inlined body in plain C.  Function attributes compile it for
+ * several instruction sets, and the compiler vectorizes it at -O3 (see the
+ * Makefile).  The CPU is tested at run time, so a build runs on every CPU of
+ * its architecture.
  */
 #include "bulk.h"
 
@@ -24,10 +24,7 @@
 
 #define BODY static inline __attribute__((always_inline))
 
-/*
- * Defines name(params) to run name_body(args), compiled for the best
- * instruction set of the machine that it runs on.
- */
+/* Defines name(params), which runs the best name_body(args) for the CPU. */
 #ifdef HAVE_TARGETS
 #define DISPATCH(result, name, params, args) \
 	TARGET_AVX2 static result name##_avx2 params { return name##_body args; } \
@@ -45,10 +42,7 @@
 	result name params { return name##_body args; }
 #endif
 
-/*
- * A word of bits in whatever byte order the machine has: for operations to
- * which the order of the bits does not matter.
- */
+/* In native byte order, because the order of the bits does not matter here. */
 BODY uint64_t
 load_word(const uint8_t *p)
 {

@@ -2,8 +2,8 @@
  * bytes.h
  *		Little-endian loads and stores at any alignment.
  *
- * gcc and clang compile each of these to a single move on a little-endian
- * machine, and to a byte-swapping one elsewhere.
+ * gcc and clang compile each to one move on a little-endian machine, and to
+ * one byte-swapping move elsewhere.
  */
 #ifndef BF_BYTES_H
 #define BF_BYTES_H

@@ -1,6 +1,6 @@
 /*
  * compatible.c
- *		Compatibility of filters.
+ *		Which filters combine and fold, and the parameters of the result.
  */
 #include "compatible.h"
 
@@ -47,7 +47,7 @@ bf_compare_folded(const bf_params *a, const bf_params *b)
 	return mismatch;
 }
 
-/* Some order among filters without a size, so that either way gives the same. */
+/* An order of filters without a size, which makes combining commutative. */
 static const bf_params *
 lesser(const bf_params *a, const bf_params *b)
 {

@@ -1,12 +1,12 @@
 /*
  * filter.h
- *		What a Bloom filter is: parameters, and bits or hashes.
+ *		The model of a Bloom filter: its parameters, and its bits or hashes.
  *
  * A filter has one of two representations:
  *
  * - dense: the m bits themselves;
  * - sparse: the distinct hashes of its elements in ascending order, used
- *   while that takes less room than the bits.
+ *   while they take less space than the bits.
  */
 #ifndef BF_FILTER_H
 #define BF_FILTER_H
@@ -15,15 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BF_BLOCK_BITS		512 /* block of the blocked layout: a cache line */
+#define BF_BLOCK_BITS		512 /* of the blocked layout: a cache line */
 #define BF_BLOCK_BYTES		(BF_BLOCK_BITS / 8)
-#define BF_WORD_BITS		64	/* a classic filter is a multiple of these */
+#define BF_WORD_BITS		64	/* unit of a classic filter's size */
 #define BF_MAX_K			32	/* hash functions */
 #define BF_MAX_BITS			(UINT64_C(1) << 31)
 
 /*
- * How many distinct hashes an aggregate that sizes itself holds before it
- * goes over to BF_MAX_BITS bits.  A build may lower it to test the crossing.
+ * A self-sizing aggregate holds at most this many distinct hashes, then
+ * switches to BF_MAX_BITS bits.  A build may lower it to test the switch.
  */
 #ifndef BF_SIZING_LIMIT
 #define BF_SIZING_LIMIT		(UINT64_C(1) << 24)
@@ -36,9 +36,9 @@ typedef enum bf_layout
 } bf_layout;
 
 /*
- * What kind of values the elements of a filter are.  Values of one class are
- * equal in SQL exactly if their canonical bytes are equal.  The numbers are
- * the OIDs of PostgreSQL's built-in types, which never change.
+ * The kind of a filter's elements.  Two values of one class are equal in SQL
+ * if and only if their canonical bytes are equal.  The numbers are the OIDs
+ * of PostgreSQL's built-in types, which never change.
  */
 typedef enum bf_class
 {
@@ -62,7 +62,7 @@ typedef enum bf_class
 	BF_CLASS_UUID = 2950
 } bf_class;
 
-/* What decides, together with the set of elements, every byte of a filter. */
+/* The parameters and the set of elements determine every byte of a filter. */
 typedef struct bf_params
 {
 	bf_layout	layout;
@@ -70,16 +70,16 @@ typedef struct bf_params
 	uint32_t	element_class;	/* a bf_class */
 	float		rate;			/* requested false-positive rate, 0 < rate < 1 */
 	uint64_t	seed;
-	uint64_t	m;				/* bits; 0 in a filter without a size */
+	uint64_t	m;				/* bits; 0 while the size is not known */
 } bf_params;
 
-/* A decoded filter; payload points into the bytes it was decoded from. */
+/* A decoded filter.  payload points into the bytes it was decoded from. */
 typedef struct bf_filter
 {
 	bf_params	params;
 	bool		sparse;
-	bool		sizing;			/* state of an aggregate that sizes itself */
-	uint64_t	nhashes;		/* elements of the payload if sparse, else 0 */
+	bool		sizing;			/* state of a self-sizing aggregate */
+	uint64_t	nhashes;		/* hashes in the payload; 0 if dense */
 	const uint8_t *payload;		/* m / 8 bytes of bits, or 8 * nhashes */
 } bf_filter;
 

@@ -1,6 +1,6 @@
 /*
  * format.c
- *		Encoding and validating decoding of filters.
+ *		Encoding, decoding and validation of a filter's bytes.
  */
 #include "format.h"
 
@@ -9,7 +9,7 @@
 #include "bytes.h"
 #include "layout.h"
 
-/* Offsets in the encoding; a stored value has its varlena header before it. */
+/* Offsets in bytes from the start of the encoding. */
 enum
 {
 	AT_VERSION = 0,				/* 1 byte */
@@ -92,7 +92,7 @@ bf_sparse_limit(uint64_t m)
 	return m == 0 ? 0 : m / 64 - 1;
 }
 
-/* The checks on m and on the size of what follows the header. */
+/* Checks m and the payload's size against the flags and the layout. */
 static bf_status
 check_sizes(const bf_filter *filter, uint64_t payload_size)
 {
@@ -103,7 +103,7 @@ check_sizes(const bf_filter *filter, uint64_t payload_size)
 	if (params->m % bf_size_unit(params->layout) != 0)
 		return status(BF_ERR_BITS_MULTIPLE, params->m, bf_size_unit(params->layout));
 
-	/* what has no size yet will be folded to one */
+	/* a filter without its final size is folded to it later */
 	if ((params->m == 0 || filter->sizing) && !bf_layout_folds(params->layout))
 		return status(BF_ERR_UNSIZED, params->m, 0);
 	if (filter->sizing &&
@@ -172,7 +172,7 @@ bf_decode_header(const uint8_t *header, uint64_t size, bf_source source,
 		return verdict;
 	filter->nhashes = filter->sparse ? (size - BF_HEADER_SIZE) / 8 : 0;
 
-	/* a filter that nothing was added to is sparse, whatever its size */
+	/* an empty filter is always sparse */
 	if (params->element_class == BF_CLASS_NONE && (!filter->sparse || filter->nhashes != 0))
 		return status(BF_ERR_CLASS_MISSING, 0, 0);
 	return status(BF_OK, 0, 0);

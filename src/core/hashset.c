@@ -1,6 +1,6 @@
 /*
  * hashset.c
- *		Reading a set of hashes, or breaking it up.
+ *		Extracting the hashes of a set.
  */
 #include "hashset.h"
 
@@ -13,7 +13,7 @@ bf_hashset_read(const bf_hashset *set, size_t from, size_t to, uint64_t *out)
 		out[count++] = 0;
 	for (size_t i = from; i < to; i++)
 	{
-		out[count] = set->slots[i]; /* overwritten if it was empty */
+		out[count] = set->slots[i]; /* overwritten if empty */
 		count += set->slots[i] != 0;
 	}
 	return count;
@@ -28,7 +28,7 @@ bf_hashset_compact(bf_hashset *set, size_t from, size_t to, size_t at)
 	{
 		uint64_t	hash = set->slots[i];
 
-		set->slots[at + count] = hash;	/* overwritten if it was empty */
+		set->slots[at + count] = hash;	/* overwritten if empty */
 		count += hash != 0;
 	}
 	return count;

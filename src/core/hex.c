@@ -1,15 +1,15 @@
 /*
  * hex.c
- *		Bytes to and from hexadecimal digits.
+ *		Hexadecimal digits.
  *
- * The server's own decoder skips white space, so that two different inputs
- * could mean one filter; this one takes digits only.
+ * PostgreSQL's hex_decode() skips white space; this decoder accepts only
+ * digits, and needs no PostgreSQL.
  */
 #include "hex.h"
 
 static const char hex_digits[] = "0123456789abcdef";
 
-/* The value of a digit, or a number above 15. */
+/* The value of a digit, or a number above 15 for other characters. */
 static unsigned
 digit_value(char digit)
 {

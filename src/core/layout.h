@@ -1,11 +1,10 @@
 /*
  * layout.h
- *		What the two layouts do differently.
+ *		The differences between the two layouts.
  *
  * Blocked (Putze, Sanders and Singler 2007): all bits of an element lie in one
  * block of 512 bits, a cache line.  Classic (Bloom 1970): the filter is one
- * block.  Only this header asks which layout a filter has; all other code works
- * on the shape.
+ * block.  Only this header tests the layout; all other code uses the shape.
  */
 #ifndef BF_LAYOUT_H
 #define BF_LAYOUT_H
@@ -13,7 +12,7 @@
 #include "filter.h"
 #include "sizing.h"
 
-/* Where the bits of an element can be. */
+/* A filter's blocks.  An element sets at most k bits, all in one block. */
 typedef struct bf_shape
 {
 	uint32_t	nblocks;
@@ -35,8 +34,8 @@ bf_shape_of(const bf_params *params)
 }
 
 /*
- * Are the blocks cache lines?  A classic filter of one such block has the same
- * bits as a blocked one.
+ * True if a block is a cache line.  This includes a classic filter of
+ * BF_BLOCK_BITS bits, which has the same bits as a blocked filter of one block.
  */
 static inline bool
 bf_has_small_blocks(const bf_shape *shape)
@@ -44,7 +43,7 @@ bf_has_small_blocks(const bf_shape *shape)
 	return shape->block_bits == BF_BLOCK_BITS;
 }
 
-/* A number of bits is a multiple of this. */
+/* The size of a filter in bits is a multiple of this. */
 static inline uint32_t
 bf_size_unit(bf_layout layout)
 {
@@ -52,8 +51,8 @@ bf_size_unit(bf_layout layout)
 }
 
 /*
- * Can a dense filter be folded to a smaller size?  A filter that sizes itself is
- * folded at the end, so it needs such a layout, too.
+ * True if dense filters of this layout can be folded to smaller sizes.  A
+ * self-sizing filter needs such a layout, because its last step is a fold.
  */
 static inline bool
 bf_layout_folds(bf_layout layout)
@@ -75,8 +74,8 @@ bf_k_for_rate(bf_layout layout, double rate)
 }
 
 /*
- * The m for n >= 1 elements, or 0 if no filter is large enough.  Blocked: from
- * 65 blocks on 2 n elements take exactly twice the m of n.
+ * The m for n >= 1 elements, or 0 if the largest filter is too small.  In the
+ * blocked layout, m for 2n is exactly twice m for n once m exceeds 64 blocks.
  */
 static inline uint64_t
 bf_bits_for(bf_solutions *solutions, bf_layout layout, uint32_t k, double rate, uint64_t n)
@@ -86,8 +85,8 @@ bf_bits_for(bf_solutions *solutions, bf_layout layout, uint32_t k, double rate, 
 }
 
 /*
- * The most elements for which m bits keep the expected rate at or under
- * rate < 1.  Any n elements fit into the m for n.
+ * The most elements for which m bits keep the expected rate at or below rate,
+ * which must be below 1.  At least n for m = bf_bits_for(n).
  */
 static inline uint64_t
 bf_capacity(bf_solutions *solutions, bf_layout layout, uint32_t k, double rate, uint64_t m)

@@ -1,6 +1,6 @@
 /*
  * probe.h
- *		Is a hash in a filter?
+ *		Membership tests.
  */
 #ifndef BF_PROBE_H
 #define BF_PROBE_H
@@ -9,8 +9,8 @@
 #include "sparse.h"
 
 /*
- * False if the element with that hash was never added; true if it was, and
- * for others at the filter's false-positive rate.
+ * True for the hash of every added element, and for other hashes at the
+ * filter's false-positive rate.
  */
 static inline bool
 bf_contains(const bf_filter *filter, uint64_t hash)
@@ -24,26 +24,26 @@ bf_contains(const bf_filter *filter, uint64_t hash)
 }
 
 /*
- * Looking for a hash in the bits of a dense filter that are not in memory.  A
- * caller reads them piece by piece, and stops where one says no:
+ * Looks up a hash in a dense filter whose bits are not in memory.  The caller
+ * fetches one piece at a time and stops at the first failed test:
  *
  *		bf_lookup lookup = bf_lookup_start(&shape, hash);
  *		while (bf_lookup_next(&lookup, &offset, &size))
- *			... read size bytes from offset on ...
+ *			... read size bytes at offset into piece ...
  *			if (!bf_lookup_test(&lookup, piece))
  *				return false;
  *		return true;
  *
- * In the blocked layout the one piece is the element's block.  In the classic
- * layout each piece is the byte of one throw: on average an absent element
- * reads two of them if half of the bits are set.
+ * In the blocked layout the only piece is the element's block.  In the classic
+ * layout each piece is the byte of one bit: if half of the bits are set, an
+ * absent element reads two bytes on average.
  */
 typedef struct bf_lookup
 {
 	bf_shape	shape;
-	uint64_t	hash;			/* multiplied once for each throw of a classic filter */
-	uint64_t	bit;			/* of the last throw */
-	uint32_t	pieces;			/* that are left */
+	uint64_t	hash;			/* in a classic filter the state of bf_next_bit() */
+	uint64_t	bit;			/* the last one in a classic filter */
+	uint32_t	pieces;			/* left to read */
 } bf_lookup;
 
 static inline bf_lookup
@@ -54,7 +54,7 @@ bf_lookup_start(const bf_shape *shape, uint64_t hash)
 	return lookup;
 }
 
-/* Where in the bits the next piece stands, in bytes; false if there is none. */
+/* The offset and the size of the next piece, in bytes; false at the end. */
 static inline bool
 bf_lookup_next(bf_lookup *lookup, uint64_t *offset, uint32_t *size)
 {
@@ -73,7 +73,7 @@ bf_lookup_next(bf_lookup *lookup, uint64_t *offset, uint32_t *size)
 	return true;
 }
 
-/* May the hash be in the filter, by that piece? */
+/* False if the piece proves that the hash is absent. */
 static inline bool
 bf_lookup_test(const bf_lookup *lookup, const uint8_t *piece)
 {

@@ -1,6 +1,6 @@
 /*
  * sizing.c
- *		The theory of false-positive rates, and its inversion.
+ *		Expected false-positive rates, and the sizes that keep them.
  */
 #include "sizing.h"
 
@@ -9,38 +9,38 @@
 #include <stddef.h>
 
 /*
- * Up to this many bits the rate of a block is computed exactly; above, the
- * textbook's formula corrected to second order is off by less than 0.1 %.
+ * Up to this many bits the rate of a classic filter is computed exactly.  Above,
+ * the textbook formula with a second-order correction errs by less than 0.1 %.
  */
 #define EXACT_BITS 4096
 
-/* A block this likely to answer yes is taken for one that always does. */
+/* A rate of at least this counts as 1. */
 #define SATURATED 0.9999
 
 /*
- * A block that holds as many elements as this is taken for full; with k = 1 it
- * has 0.03 % of its bits left.
+ * A block of this many elements counts as full.  With k = 1, the worst case,
+ * 0.03 % of its bits are still unset.
  */
 #define BLOCK_TABLE_SIZE 4096
 
-/* The size of an element is a whole number of parts of a bit. */
+/* Sizes per element are rounded up to these fractions of a bit. */
 #define PARTS_PER_BIT UINT64_C(1024)
 #define PARTS_PER_BLOCK (PARTS_PER_BIT * BF_BLOCK_BITS)
-#define MOST_PARTS (PARTS_PER_BIT * BF_MAX_BITS)	/* of the largest filter */
+#define MOST_PARTS (PARTS_PER_BIT * BF_MAX_BITS)	/* in the largest filter */
 
-/* A number of blocks is below 2^7, or that times a power of two. */
+/* A number of blocks has at most this many significant bits. */
 #define SIGNIFICANT_BITS 7
 
 /*
- * The rate of one block of the blocked layout, by how many elements it holds:
- * as far as it has been asked for.
+ * The rate of one block of the blocked layout by its number of elements,
+ * computed on demand: rate[0 .. count - 1] are valid.
  */
 typedef struct block_rates
 {
 	uint32_t	k;
 	uint32_t	count;
 	double		hit[BF_MAX_K + 1];
-	double		covered[BF_MAX_K + 1];	/* for count - 1 elements */
+	double		covered[BF_MAX_K + 1];	/* with count - 1 elements */
 	double		rate[BLOCK_TABLE_SIZE];
 } block_rates;
 
@@ -58,10 +58,7 @@ integer_power(double base, uint32_t exponent)
 	return result;
 }
 
-/*
- * hit[e] becomes the probability that k throws into bits bits hit exactly e
- * distinct ones.
- */
+/* Sets hit[e] to the probability that k random bits are e distinct ones. */
 static void
 distinct_hits(uint32_t k, double bits, double hit[BF_MAX_K + 1])
 {
@@ -76,10 +73,10 @@ distinct_hits(uint32_t k, double bits, double hit[BF_MAX_K + 1])
 }
 
 /*
- * covered[e] is the probability that e given bits are all set; this brings it
- * up to date for one element more, that is k throws.  A throw hits one of e
- * bits still missing with probability e / bits.  All terms are positive, so
- * nothing cancels, however small the rate.
+ * covered[e] is the probability that e given bits are all set.  This updates it
+ * for one more element, which sets k random bits.  A random bit is one of e
+ * given bits with probability e / bits.  No term is negative, so small rates
+ * suffer no cancellation.
  */
 static void
 cover(uint32_t k, double bits, double covered[BF_MAX_K + 1])
@@ -129,12 +126,11 @@ block_rate(block_rates *table, uint64_t elements)
 }
 
 /*
- * The rate of a large single block: the number of occupied bits has mean mu
- * and variance sigma^2 (Johnson and Kotz 1977, occupancy), and the mean of
- * its k-th power is that of a lognormal variable to second order.  empty is
- * the probability that a bit is not set, and joint how much likelier, less 1,
- * it is for two bits at once than if they were independent; written by expm1
- * and log1p nothing cancels that matters.
+ * The rate of a large block.  The number of set bits has mean mu and a known
+ * variance (Johnson and Kotz 1977, occupancy).  To second order, the mean of
+ * its k-th power is that of a lognormal variable.  empty is the probability
+ * that a bit is unset.  Two bits are both unset with probability
+ * empty^2 (1 + joint).  expm1 and log1p avoid cancellation.
  */
 static double
 rate_of_large_block(uint32_t k, double bits, double n)
@@ -173,10 +169,10 @@ bf_classic_rate(uint32_t k, uint64_t m, uint64_t n)
 }
 
 /*
- * The mean of the block rates when endlessly many blocks hold so many elements
- * on average: a block holds j of them with Poisson probability.  The weights
- * are built from the most probable j outwards by their ratios and normalised
- * at the end, which needs no factorial and loses no digit.
+ * The mean rate of infinitely many blocks with load elements per block on
+ * average: a block holds j elements with Poisson probability.  Each weight
+ * follows from its neighbor, starting at the most probable j, and the sum is
+ * normalized at the end.  This avoids factorials and underflow.
  */
 static double
 rate_of_many_blocks(block_rates *table, double load)
@@ -203,7 +199,7 @@ rate_of_many_blocks(block_rates *table, double load)
 	return sum / total;
 }
 
-/* The rate of one block that holds so many elements, linear between whole numbers. */
+/* The rate of one block of load elements, interpolated linearly. */
 static double
 rate_of_one_block(block_rates *table, double load)
 {
@@ -214,9 +210,9 @@ rate_of_one_block(block_rates *table, double load)
 }
 
 /*
- * Blocked: k hash functions take the fewest bits at rates from rate_bound[k]
- * down to rate_bound[k + 1]; 22 are best even at BF_MIN_RATE.  test/unit
- * derives the table anew from the model.
+ * In the blocked layout, k hash functions need the fewest bits at rates from
+ * rate_bound[k] down to rate_bound[k + 1].  At BF_MIN_RATE k is 22.  test/unit
+ * derives this table from the model.
  */
 static const double rate_bound[BF_MAX_K + 1] = {
 	1, 1, 0.38141, 0.183453, 0.0890054, 0.0428406, 0.0203097, 0.00943578,
@@ -244,11 +240,11 @@ bf_classic_k(double rate)
 }
 
 /*
- * Do blocks keep the rate, however many they are, at so many parts of a bit
- * for each element?  Where the rate of a block is convex in the number of its
- * elements, the more blocks there are, the more these numbers vary and the
- * higher is the mean; where it is concave, which is from a fill of 1 - 1 / k
- * on, the fewer.
+ * True if any number of blocks keeps the rate with this many parts per element.
+ * The more blocks there are, the more their numbers of elements vary.  Where the
+ * rate of a block is convex in that number, this raises the mean rate; where it
+ * is concave, from a fill of 1 - 1 / k on, this lowers it.  So one block and
+ * infinitely many blocks are the extremes.
  */
 static bool
 enough_parts(const bf_solution *question, block_rates *table, uint64_t parts)
@@ -275,7 +271,7 @@ too_many_elements(const bf_solution *question, block_rates *table, uint64_t n)
 
 typedef bool (*bf_predicate) (const bf_solution *, block_rates *, uint64_t);
 
-/* The least number above low for which that is true; it is taken to be for high. */
+/* The least number in low + 1 .. high - 1 that holds() accepts, else high. */
 static uint64_t
 least(bf_predicate holds, const bf_solution *question, uint64_t low, uint64_t high)
 {
@@ -294,7 +290,7 @@ least(bf_predicate holds, const bf_solution *question, uint64_t low, uint64_t hi
 	return high;
 }
 
-/* The searches begin where a rate is computed fast: with few elements for many bits. */
+/* Bisects from where rates are fast to compute: few elements and many bits. */
 static uint64_t
 solve(const bf_solution *question)
 {
@@ -315,7 +311,7 @@ solve(const bf_solution *question)
 	}
 }
 
-/* The answer, from memory if it is there; otherwise it replaces the oldest one. */
+/* Solves with a cache; a new solution replaces the oldest one. */
 static uint64_t
 solve_cached(bf_solutions *solutions, bf_unknown unknown, uint32_t k, double rate, uint64_t given)
 {

@@ -45,10 +45,7 @@ bf_expected_range(uint64_t count, uint64_t hash, uint64_t *from, uint64_t *to)
 	*to = count - middle > margin ? middle + margin : count;
 }
 
-/*
- * Reads the least hash that is left and advances past it on every side that
- * has it; *both tells whether that was both.
- */
+/* Reads the least remaining hash; *both is set if both sides have it. */
 static uint64_t
 next_hash(bf_merge *merge, bool *both)
 {

@@ -1,6 +1,6 @@
 /*
  * stream.c
- *		Reading filters of any representation as dense bits, folded or not.
+ *		Reading any filter as dense bits of a given size, piece by piece.
  */
 #include "stream.h"
 
@@ -23,10 +23,7 @@ bf_stream_start(const bf_filter *filter, uint64_t m)
 	return stream;
 }
 
-/*
- * Since the block of a hash is monotone in the hash, the hashes of a stretch
- * of blocks stand together in a sparse filter.
- */
+/* The block never decreases with the hash, so a piece's hashes are adjacent. */
 const uint8_t *
 bf_stream_continue(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 {
