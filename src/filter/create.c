@@ -1,6 +1,6 @@
 /*
  * create.c
- *		Creating an empty filter, and adding single elements to a filter.
+ *		Creating an empty filter, and adding one element to a filter.
  */
 #include "pg/pg_compat.h"
 
@@ -29,7 +29,7 @@ bloomfilter_create(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(make_empty_value(&params));
 }
 
-/* The size of a value with that capacity, once it is full. */
+/* The size in bytes of a dense value with these parameters. */
 Datum
 bloomfilter_bytes(PG_FUNCTION_ARGS)
 {
@@ -40,7 +40,7 @@ bloomfilter_bytes(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64((int64) (VARHDRSZ + bf_encoded_size(&full)));
 }
 
-/* A copy of a sparse filter with one hash more, which it does not have yet. */
+/* A copy of a sparse filter with a hash added that it does not contain. */
 static Bloomfilter *
 insert_hash(const bf_filter *filter, const bf_params *params, uint64 hash)
 {
@@ -57,7 +57,7 @@ insert_hash(const bf_filter *filter, const bf_params *params, uint64 hash)
 	return value;
 }
 
-/* A copy of a filter with a hash that it does not contain yet. */
+/* A copy of a filter with a hash added that it does not contain. */
 static Bloomfilter *
 add_hash(const bf_filter *filter, const bf_params *params, uint64 hash)
 {
@@ -77,9 +77,9 @@ add_hash(const bf_filter *filter, const bf_params *params, uint64 hash)
 }
 
 /*
- * Not strict: adding NULL adds nothing, rather than losing the filter.  What
- * changes nothing returns the argument as it is, and an UPDATE then keeps the
- * stored value.
+ * Not strict, because adding NULL returns the filter.  Without a change the
+ * result is the argument itself, still toasted, so an UPDATE keeps the stored
+ * value.
  */
 Datum
 bloomfilter_add(PG_FUNCTION_ARGS)

@@ -1,9 +1,8 @@
 /*
  * errors.c
- *		The wording of what the core reports.
+ *		Error messages for the codes that the core returns.
  *
- * The core returns codes and numbers; here they become messages in the
- * server's style.  None of them repeats bytes of the input.
+ * No message repeats bytes of the input.
  */
 #include "pg/pg_compat.h"
 
@@ -11,7 +10,7 @@
 #include "filter/errors.h"
 #include "utils/builtins.h"
 
-/* The errdetail of a verdict on bytes. */
+/* The errdetail of a status. */
 static int
 status_detail(bf_status status)
 {
@@ -85,11 +84,11 @@ report_corrupt_value(bf_status status)
 static const char *
 class_name(uint32 element_class)
 {
-	/* as if with a modifier, since "character" alone means char(1) */
+	/* format_type_be() returns "character" for bpchar, but that means char(1) */
 	return format_type_with_typemod((Oid) element_class, -1);
 }
 
-/* What the two sides differ in. */
+/* The errdetail of a mismatch. */
 static int
 mismatch_detail(bf_mismatch mismatch, const bf_params *left, const bf_params *right)
 {
@@ -116,6 +115,7 @@ mismatch_detail(bf_mismatch mismatch, const bf_params *left, const bf_params *ri
 	return 0;
 }
 
+/* The errhint of a mismatch. */
 static int
 mismatch_hint(bf_mismatch mismatch, const bf_params *left, const bf_params *right)
 {
@@ -163,9 +163,8 @@ require_match(const bf_params *left, const bf_params *right)
 }
 
 /*
- * Can a cast of a value to the type of a filter's elements make it differ from
- * an element that it equals in SQL?  SQL compares these pairs after a cast in
- * the other direction.
+ * True if a cast to the filter's type can make a value differ from an element
+ * that it equals in SQL.  SQL compares these types after the opposite cast.
  */
 static bool
 cast_loses_equality(uint32 filter_class, uint32 element_class)

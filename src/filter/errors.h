@@ -1,6 +1,6 @@
 /*
  * errors.h
- *		The wording of what the core reports.
+ *		Error messages for the codes that the core returns.
  */
 #ifndef BF_ERRORS_H
 #define BF_ERRORS_H
@@ -12,22 +12,22 @@
 #include "nodes/nodes.h"
 
 /*
- * Bytes that came from a client are no filter: an error, soft if escontext
- * asks for that.  Returns false in that case.
+ * Reports that bytes from a client are not a valid filter.  Returns false after
+ * a soft error, if escontext asks for that.
  */
 extern bool report_invalid_input(bf_status status, Node *escontext);
 
-/* Bytes that the database itself handed over are no filter: always an error. */
+/* Reports that a value from the database is not a valid filter. */
 pg_noreturn extern void report_corrupt_value(bf_status status);
 
-/* An error unless two filters combine. */
+/* Raises an error unless the two filters combine. */
 extern void require_match(const bf_params *left, const bf_params *right);
 
-/* Two filters do not combine: says why, naming both sides. */
+/* Reports why two filters do not combine. */
 pg_noreturn extern void report_mismatch(bf_mismatch mismatch, const bf_params *left,
 							const bf_params *right);
 
-/* An element's class is not the one in the filter. */
+/* Reports that an element's class is not the filter's. */
 pg_noreturn extern void report_class_mismatch(uint32 filter_class, uint32 element_class);
 
 #endif							/* BF_ERRORS_H */

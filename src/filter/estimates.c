@@ -1,6 +1,6 @@
 /*
  * estimates.c
- *		Cardinalities, similarities and the false-positive rate.
+ *		Estimates of cardinality, similarity and false-positive rate.
  */
 #include "pg/pg_compat.h"
 
@@ -45,9 +45,9 @@ typedef struct PairCounts
 } PairCounts;
 
 /*
- * Where both are dense and of different sizes the larger one is folded: that
- * gives exactly the bits that its elements set at the smaller size.  All three
- * counts come from the same bits, so that their errors cancel.
+ * Of two dense filters of different sizes the larger one is folded, which gives
+ * exactly the bits of its elements at the smaller size.  All three estimates
+ * come from the same bits, so their errors partly cancel.
  */
 static PairCounts
 count_pair(const bf_filter *left, const bf_filter *right)
@@ -113,7 +113,7 @@ bloomfilter_intersection_cardinality(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(bf_intersection_of(counts.left, counts.right, counts.united));
 }
 
-/* |A and B| / |A or B|; two empty sets are equal, so 1. */
+/* |A and B| / |A or B|, or 1 for two empty sets, which are equal. */
 Datum
 bloomfilter_jaccard(PG_FUNCTION_ARGS)
 {

@@ -1,6 +1,6 @@
 /*
  * fold.c
- *		Bringing a filter to another size without losing an element.
+ *		Changing the size of a filter without losing elements.
  */
 #include "pg/pg_compat.h"
 
@@ -16,10 +16,7 @@
 PG_FUNCTION_INFO_V1(bloomfilter_fold);
 PG_FUNCTION_INFO_V1(bloomfilter_fold_like);
 
-/*
- * The filter at the size and rate in params.  A sparse one keeps its hashes,
- * unless the bits are smaller.
- */
+/* The filter at the size and rate in params.  It stays sparse if it can. */
 static Bloomfilter *
 fold_to(const bf_filter *filter, const bf_params *params)
 {
@@ -35,7 +32,7 @@ fold_to(const bf_filter *filter, const bf_params *params)
 	return make_dense_value(&sparse, &dense, &bits);
 }
 
-/* Does a filter, folded to m bits, keep a rate? */
+/* True if the filter folded to m bits keeps the rate. */
 static bool
 keeps_rate(const bf_filter *filter, uint64 m, double rate)
 {
@@ -53,7 +50,7 @@ keeps_rate(const bf_filter *filter, uint64 m, double rate)
 	while (keeps && next_piece(&walk))
 	{
 		bf_tally_add(&tally, &shape, walk.left, walk.size);
-		/* the blocks counted so far alone may be too much already */
+		/* the rate so far is a lower bound */
 		keeps = bf_current_rate(&tally, &shape) <= rate;
 	}
 	end_walk(&walk);
@@ -61,9 +58,8 @@ keeps_rate(const bf_filter *filter, uint64 m, double rate)
 }
 
 /*
- * The least size that a filter folds to without exceeding a rate.  All
- * are tried in ascending order: one that is far too small is found out after
- * its first few blocks.
+ * The least size to which the filter folds without exceeding the rate.  Tries
+ * all sizes in ascending order: most are rejected after a few blocks.
  */
 static uint64
 least_size(const bf_filter *filter, double rate)
@@ -100,7 +96,7 @@ bloomfilter_fold(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(fold_to(&filter, &params));
 }
 
-/* Can a filter be brought to m bits without losing or gaining elements? */
+/* True if the filter can be converted to m bits exactly. */
 static bool
 is_resizable(const bf_filter *filter, uint64 m)
 {
@@ -123,8 +119,8 @@ report_not_resizable(const bf_filter *filter, const bf_filter *like)
 }
 
 /*
- * The filter at the size and rate of another one, so that the two combine.
- * Every filter combines with one without a size.
+ * The filter at the size and rate of another filter, so that the two combine.
+ * Unchanged if the other filter has no size: that combines with every filter.
  */
 Datum
 bloomfilter_fold_like(PG_FUNCTION_ARGS)

@@ -1,6 +1,6 @@
 /*
  * info.c
- *		bloom_info: what a filter tells about itself, as a row.
+ *		bloom_info: the parameters and the condition of a filter as a row.
  */
 #include "pg/pg_compat.h"
 
@@ -16,13 +16,13 @@
 PG_FUNCTION_INFO_V1(bloomfilter_info);
 
 /*
- * A filter is overfull when its present rate is this many times the one that
- * was asked for.  A filter at its capacity strays from its rate by a few
- * percent, the smallest ones by a third.
+ * A filter is overfull if its current rate exceeds this multiple of the
+ * requested rate.  At capacity the rate of a filter varies by a few percent, or
+ * by a third in the smallest filters.
  */
 #define OVERFULL_FACTOR 1.5
 
-/* Columns of bloom_info, in the order of its declaration. */
+/* The columns of bloom_info in the order of its declaration. */
 enum
 {
 	INFO_LAYOUT,
@@ -43,7 +43,7 @@ enum
 	INFO_COLUMNS
 };
 
-/* The description of a row of bloom_info, made once for each call site. */
+/* The row type of bloom_info, cached per call site. */
 static TupleDesc
 info_descriptor(FunctionCallInfo fcinfo)
 {

@@ -2,9 +2,9 @@
  * io.c
  *		Text, binary and bytea forms of the type.
  *
- * All of them are the encoding of core/format.h, as bytes or as their
- * hexadecimal digits behind \x.  All ways in check the same: bf_decode_header()
- * and check_payload().
+ * Each is the encoding of core/format.h, as bytes or as \x and hexadecimal
+ * digits.  All input functions run the same checks: bf_decode_header() and
+ * check_payload().
  */
 #include "pg/pg_compat.h"
 
@@ -24,10 +24,7 @@ PG_FUNCTION_INFO_V1(bloomfilter_send);
 PG_FUNCTION_INFO_V1(bloomfilter_from_bytea);
 PG_FUNCTION_INFO_V1(bloomfilter_to_bytea);
 
-/*
- * The type is recognised by its input function: its name and its schema may
- * be any.
- */
+/* Tests the input function, because the type can be renamed or moved. */
 bool
 is_bloomfilter_type(Oid type)
 {
@@ -42,7 +39,7 @@ is_bloomfilter_type(Oid type)
 	return info.fn_addr == bloomfilter_in;
 }
 
-/* Refuses bytes that are no filter. */
+/* Raises an error unless the bytes are a valid filter. */
 static void
 validate_bytes(const uint8 *bytes, uint64 size)
 {
@@ -55,7 +52,7 @@ validate_bytes(const uint8 *bytes, uint64 size)
 		report_invalid_input(status, NULL);
 }
 
-/* A varlena of any kind with a copy of bytes. */
+/* A varlena with a copy of the bytes. */
 static struct varlena *
 make_varlena(const uint8 *bytes, uint64 size)
 {
@@ -93,7 +90,7 @@ report_bad_digit(Node *escontext)
 	return report_invalid_text("There is a character that is not a hexadecimal digit.", escontext);
 }
 
-/* Checks all but the digits, and computes the number of bytes that they encode. */
+/* Checks the syntax except the digits.  *size is the number of bytes encoded. */
 static bool
 check_text_form(const char *text, uint64 *size, Node *escontext)
 {

@@ -1,6 +1,6 @@
 /*
  * measure.c
- *		What a filter's bits say.
+ *		Counts, estimates and the current rate of one filter.
  */
 #include "pg/pg_compat.h"
 

@@ -1,6 +1,6 @@
 /*
  * params.c
- *		From what a user asks for to a filter's parameters.
+ *		Checking user input and computing a filter's parameters.
  */
 #include "pg/pg_compat.h"
 
@@ -49,7 +49,7 @@ check_rate(double rate)
 	return rounded;
 }
 
-/* Solutions depend on nothing but their questions, so the whole backend shares them. */
+/* For the whole backend, because a solution depends only on its input. */
 static bf_solutions solutions;
 
 uint64

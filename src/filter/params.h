@@ -1,6 +1,6 @@
 /*
  * params.h
- *		From what a user asks for to a filter's parameters.
+ *		Checking user input and computing a filter's parameters.
  */
 #ifndef BF_PARAMS_H
 #define BF_PARAMS_H
@@ -11,12 +11,12 @@
 
 #define DEFAULT_RATE 0.01
 
-/* "blocked" or "classic"; an error for anything else. */
+/* Parses "blocked" or "classic" in any case; an error for other names. */
 extern bf_layout layout_from_name(const char *name);
 
 pg_noreturn extern void report_too_few_items(double items);
 
-/* An error below 1 and for NaN; inline, as transition functions ask per row. */
+/* An error below 1 and for NaN.  Inline, because it runs once per row. */
 static inline void
 check_expected_items(double items)
 {
@@ -25,28 +25,27 @@ check_expected_items(double items)
 }
 
 /*
- * A rate within bounds, in the precision in which filters store it; everything
- * is derived from that, so that what a filter says of itself is what it was
- * sized by.  An error out of bounds.
+ * Checks a rate and rounds it to the precision that filters store.  Everything
+ * is computed from the rounded rate, so a stored filter gives the same results.
  */
 extern float check_rate(double rate);
 
 /*
- * The parameters of a filter for so many elements, a fraction rounded up;
- * checks everything.  Cheap but for the first time with a rate or, in the
- * classic layout, with a rate and a number.
+ * The parameters of a filter for expected_items elements, rounded up.  Checks
+ * all arguments.  Solutions are cached by rate, and in the classic layout by
+ * rate and number; see bf_solutions for their cost.
  */
 extern bf_params solve_params(double expected_items, double rate, bf_layout layout, uint64 seed);
 
-/* The parameters of a filter that has no size yet. */
+/* The parameters of a filter without a size.  Checks the rate. */
 extern bf_params unsized_params(double rate);
 
-/* The most elements with which a filter keeps its rate; 0 without a size.  As cheap. */
+/* The most elements that keep the rate; 0 without a size.  Also cached. */
 extern uint64 filter_capacity(const bf_params *params);
 
 /*
- * The least size for n elements at the parameters' rate that is a power of two
- * of blocks; an error if there is none.
+ * The size in bits of the smallest filter that holds n elements at the rate in
+ * params and has a power of two of blocks; an error if the largest is too small.
  */
 extern uint64 self_size(const bf_params *params, uint64 n);
 

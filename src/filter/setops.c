@@ -48,7 +48,7 @@ merge_filters(const bf_filter *left, const bf_filter *right, bf_filter *result,
 	return value;
 }
 
-/* The union or intersection of the two filters' bits. */
+/* The dense union or intersection, with the parameters of result. */
 static Bloomfilter *
 combine_bits(const bf_filter *left, const bf_filter *right, const bf_filter *result,
 			 CombineBits combine)
@@ -83,7 +83,7 @@ unite_filters(const bf_filter *left, const bf_filter *right, const bf_params *un
 	return combine_bits(left, right, &result, bf_or);
 }
 
-/* The hashes of a sparse filter that a dense one may contain. */
+/* The intersection of a sparse and a dense filter, which is sparse. */
 static Bloomfilter *
 select_hashes(const bf_filter *sparse, const bf_filter *dense, bf_filter *result)
 {
@@ -134,7 +134,7 @@ intersect_filters(const bf_filter *left, const bf_filter *right)
 	return combine_bits(left, right, &result, bf_and);
 }
 
-/* May super contain every hash of a sparse filter? */
+/* True if super may contain every hash of sub, which is sparse. */
 static bool
 contains_hashes(const bf_filter *super, const bf_filter *sub)
 {
@@ -148,7 +148,7 @@ contains_hashes(const bf_filter *super, const bf_filter *sub)
 	return true;
 }
 
-/* Are all bits of sub set in super? */
+/* True if every bit of sub is set in super. */
 static bool
 contains_bits(const bf_filter *super, const bf_filter *sub)
 {
@@ -162,7 +162,7 @@ contains_bits(const bf_filter *super, const bf_filter *sub)
 	return contains;
 }
 
-/* May every element of sub be in super?  The two must combine. */
+/* True if super may contain every element of sub.  The two must combine. */
 static bool
 may_contain_all(const bf_filter *super, const bf_filter *sub)
 {
@@ -171,7 +171,7 @@ may_contain_all(const bf_filter *super, const bf_filter *sub)
 	return contains_bits(super, sub);
 }
 
-/* Is a filter, byte for byte, its union with another one? */
+/* True if the union of the two filters has the same bytes as filter. */
 static bool
 is_union(const bf_filter *filter, const bf_filter *other, const bf_params *united)
 {
@@ -180,9 +180,9 @@ is_union(const bf_filter *filter, const bf_filter *other, const bf_params *unite
 }
 
 /*
- * Where one argument adds nothing to the other, the other itself is returned,
- * still toasted: an update that stores it writes no new copy.  Filters that
- * have little in common are told apart by their first bits.
+ * If one argument adds nothing to the other, the result is the other itself,
+ * still toasted, so an UPDATE writes no new copy.  This check is cheap, because
+ * filters with little in common differ in their first bits.
  */
 Datum
 bloomfilter_union(PG_FUNCTION_ARGS)

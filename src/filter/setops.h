@@ -1,10 +1,9 @@
 /*
  * setops.h
- *		What set operations share with aggregates and estimates.
+ *		Set operations that aggregates and estimates also use.
  */
 #ifndef BF_SETOPS_H
 #define BF_SETOPS_H
-
 
 #include "core/sparse.h"
 #include "filter/value.h"
@@ -13,13 +12,13 @@
 typedef uint64_t (*MergeStep) (bf_merge *, uint8_t *, uint64_t);
 
 /*
- * Merges two sparse filters and returns the number of hashes, which go to out
- * unless that is NULL.
+ * Merges two sparse filters.  Writes the hashes to out, unless out is NULL, and
+ * returns their number.
  */
 extern uint64 merge_hashes(const bf_filter *left, const bf_filter *right, MergeStep step,
 						   uint8 *out);
 
-/* A new value in the current memory context. */
+/* The intersection as a new value; an error unless the two combine. */
 extern Bloomfilter *intersect_filters(const bf_filter *left, const bf_filter *right);
 
 #endif							/* BF_SETOPS_H */

@@ -1,6 +1,6 @@
 /*
  * value.c
- *		Filters as SQL values.
+ *		Opening and making values of type bloomfilter.
  */
 #include "pg/pg_compat.h"
 
@@ -82,7 +82,7 @@ make_empty_value(const bf_params *params)
 	return make_value(&empty, false, &payload);
 }
 
-/* Sets the bits of all of a sparse filter's hashes in bits of that shape. */
+/* Sets the bits of all hashes of a sparse filter. */
 static void
 expand_hashes(const bf_filter *filter, const bf_shape *shape, uint8 *bits)
 {

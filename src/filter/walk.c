@@ -1,6 +1,6 @@
 /*
  * walk.c
- *		Loops over the bits of filters.
+ *		Interruptible loops over the bits of filters.
  */
 #include "pg/pg_compat.h"
 
@@ -10,7 +10,7 @@
 #include "miscadmin.h"
 #include "pg/memory.h"
 
-/* The most that is read of a filter for one piece of its folded bits. */
+/* The most bytes of a filter to read for one piece of its folded bits. */
 #define PIECE_READS		(16 * CHUNK_BYTES)
 
 /* The number of blocks that a fold to m bits combines into one. */
@@ -22,9 +22,9 @@ fold_factor(const bf_filter *filter, uint64 m)
 
 /*
  * A sparse filter is expanded before the walk if its blocks are larger than a
- * piece, because the bits of each hash are anywhere in a block.  A dense filter
- * is folded before the walk if a cancel request would wait too long for one
- * block.
+ * piece, because the bits of a hash can be anywhere in its block.  A dense
+ * filter is folded before the walk if folding to a single block would already
+ * delay a cancel request too long.
  */
 static bool
 needs_conversion(const bf_filter *filter, uint64 m)
@@ -94,7 +94,7 @@ start_walk(FilterWalk *walk, uint64 m, const bf_filter *left, const bf_filter *r
 		start_side(walk, 1, m, right);
 }
 
-/* NULL for hashes out of order, which only what is stored can have. */
+/* Hashes out of order mean corruption: input functions check the order. */
 static const uint8 *
 read_side(FilterWalk *walk, int side)
 {

@@ -1,6 +1,6 @@
 /*
  * aggregate_context.c
- *		What all aggregates share.
+ *		Checks that the support functions of all aggregates share.
  */
 #include "pg/pg_compat.h"
 

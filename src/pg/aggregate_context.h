@@ -1,6 +1,6 @@
 /*
  * aggregate_context.h
- *		What all aggregates share: their memory context and their states.
+ *		Checks that the support functions of all aggregates share.
  */
 #ifndef BF_AGGREGATE_CONTEXT_H
 #define BF_AGGREGATE_CONTEXT_H
@@ -9,18 +9,16 @@
 
 #include "fmgr.h"
 
-/*
- * The aggregate's memory context; an error if the function runs outside an
- * aggregate.
- */
+/* The aggregate's memory context.  Raises an error outside an aggregate. */
 extern MemoryContext require_aggregate(FunctionCallInfo fcinfo);
 
 pg_noreturn extern void report_foreign_state(void);
 
 /*
- * A state argument, NULL if it is.  Every state begins with a number for its
- * kind.  Only a superuser can create an aggregate whose functions do not belong
- * together, and code that distributes aggregates calls them by itself.
+ * A state argument, or NULL if the argument is null.  Every state starts with
+ * the number of its kind, which this checks.  A superuser can create an
+ * aggregate from functions that do not belong together, and software that
+ * distributes aggregates calls these functions itself.
  */
 static inline void *
 require_state(FunctionCallInfo fcinfo, int argument, uint32 kind)

@@ -1,6 +1,6 @@
 /*
  * element.c
- *		How the elements of a call are hashed, and which types can be elements.
+ *		Which types can be elements, and how a function's argument is hashed.
  */
 #include "pg/pg_compat.h"
 
@@ -18,7 +18,7 @@ is_string(const ElementType *element)
 	return element->element_class == BF_CLASS_TEXT || element->element_class == BF_CLASS_BPCHAR;
 }
 
-/* Does the collation decide which values of the type are equal? */
+/* True if the collation decides which values of the type are equal. */
 static bool
 is_collatable_text(Oid type, const ElementType *element)
 {
@@ -45,7 +45,7 @@ find_element_type(Oid type, Oid collation, ElementType *element)
 		(OidIsValid(collation) && get_collation_isdeterministic(collation));
 }
 
-/* What to put into a filter in place of values of a type that cannot be hashed. */
+/* Suggests what to use instead of values of an unsupported type. */
 static int
 unhashable_hint(Oid type)
 {

@@ -1,6 +1,6 @@
 /*
  * element.h
- *		From an SQL value to its hash.
+ *		Hashing SQL values.
  */
 #ifndef BF_ELEMENT_H
 #define BF_ELEMENT_H
@@ -10,27 +10,27 @@
 #include "core/filter.h"
 #include "fmgr.h"
 
-/* Leaves nothing behind in the current memory context. */
+/* Hashes a value.  Frees what it allocates. */
 typedef uint64 (*HashElement) (Datum value, uint64 seed);
 
 /*
- * How values of one SQL type are hashed.  Values that are equal in SQL have
- * equal hashes whatever type of their class they come in.
+ * How values of one SQL type are hashed.  Values of one class that are equal in
+ * SQL have equal hashes, even if their types differ.
  */
 typedef struct ElementType
 {
 	uint32		element_class;	/* a bf_class */
 	HashElement hash;
-	HashElement hash_unpadded;	/* of a string without its trailing blanks, else NULL */
-	bool		is_stable;		/* one value has one hash for good */
+	HashElement hash_unpadded;	/* without trailing blanks, for char(n); or NULL */
+	bool		is_stable;		/* the hash of a value never changes */
 } ElementType;
 
 /*
- * How a value is hashed to look it up in a filter whose elements have a class;
- * NULL if the filter cannot answer.  SQL compares char(n) with most strings
- * without trailing blanks, so a filter of char(n) answers all strings that way.
- * A filter of other strings cannot answer a char(n): its elements may end in
- * blanks.
+ * The hash function to look up a value in a filter of filter_class, or NULL if
+ * the filter cannot answer.  SQL ignores trailing blanks when it compares
+ * char(n) with most strings, so a filter of char(n) answers any string by its
+ * form without them.  A filter of other strings cannot answer a char(n),
+ * because its elements may end in blanks.
  */
 static inline HashElement
 lookup_hash(const ElementType *element, uint32 filter_class)
@@ -40,23 +40,24 @@ lookup_hash(const ElementType *element, uint32 filter_class)
 	return filter_class == BF_CLASS_BPCHAR ? element->hash_unpadded : NULL;
 }
 
-/* How a type is hashed, leaving its collation aside; false if it cannot be. */
+/* Finds how a type is hashed, ignoring the collation; false if unsupported. */
 extern bool find_hash_function(Oid type, ElementType *element);
 
 /*
- * Finds out how a type is hashed; false if it cannot be, or if that could raise
- * an error for some value: text under a nondeterministic collation, or in an
- * encoding that has characters without a form in UTF-8.
+ * The same with the collation, for the planner, which must not fail: also false
+ * if hashing could raise an error.  That is the case for text under a
+ * nondeterministic collation, and in an encoding with characters that have no
+ * UTF-8 form.
  */
 extern bool find_element_type(Oid type, Oid collation, ElementType *element);
 
 /*
- * How the type of the running function's argument is hashed; an error if it
- * cannot be.  Costs catalog look-ups, so it is for once per call site.
+ * Finds how the type of the current function's argument is hashed; an error if
+ * unsupported.  Reads the catalog, so callers keep the result per call site.
  */
 extern void resolve_element_type(FunctionCallInfo fcinfo, int argument, ElementType *element);
 
-/* The same, remembered in fn_extra, which the function must not use otherwise. */
+/* The same, cached in fn_extra, which the function must not use otherwise. */
 extern const ElementType *element_type_of_argument(FunctionCallInfo fcinfo, int argument);
 
 #endif							/* BF_ELEMENT_H */

@@ -2,10 +2,10 @@
  * element_hash.c
  *		The hash of a value of each supported type.
  *
- * Every type is brought to bytes that are equal exactly if the values are
- * equal in SQL: doc/format.md, "Canonical bytes".  The server's own hash
- * functions are of no use here: they are not promised to stay the same, and
- * differ with byte order.
+ * Each function hashes canonical bytes, which are equal if and only if the
+ * values are equal in SQL: doc/format.md, "Canonical bytes".  PostgreSQL's hash
+ * functions do not fit, because they may change between versions and depend on
+ * the byte order.
  */
 #include "pg/pg_compat.h"
 
@@ -41,14 +41,14 @@ hash_of_int2(Datum value, uint64 seed)
 	return bf_hash_word((uint64) (int64) DatumGetInt16(value), seed);
 }
 
-/* also for date, a number of days */
+/* Also for date, a number of days. */
 static uint64
 hash_of_int4(Datum value, uint64 seed)
 {
 	return bf_hash_word((uint64) (int64) DatumGetInt32(value), seed);
 }
 
-/* also for time, timestamp and timestamptz, which are numbers of microseconds */
+/* Also for time, timestamp and timestamptz, numbers of microseconds. */
 static uint64
 hash_of_int8(Datum value, uint64 seed)
 {
@@ -63,7 +63,7 @@ hash_of_double(double number, uint64 seed)
 	if (isnan(number))
 		return bf_hash_word(UINT64CONST(0x7FF8000000000000), seed);
 	if (number == 0)
-		number = 0;				/* the positive one */
+		number = 0;				/* -0.0 becomes 0.0 */
 	memcpy(&word, &number, sizeof(word));
 	return bf_hash_word(word, seed);
 }
@@ -93,7 +93,7 @@ hash_of_numeric(Datum value, uint64 seed)
 	return hash;
 }
 
-/* Every encoding that a database can have represents ASCII as it is. */
+/* In every server encoding ASCII characters have their ASCII codes. */
 static bool
 is_ascii(const char *characters, int size)
 {
@@ -106,8 +106,8 @@ is_ascii(const char *characters, int size)
 }
 
 /*
- * Characters in the database's encoding, hashed as UTF-8.  PostgreSQL has no
- * conversion from MULE_INTERNAL to UTF-8, so there only ASCII can be hashed.
+ * Hashes characters of the database encoding as UTF-8.  PostgreSQL cannot
+ * convert MULE_INTERNAL to UTF-8, so in that encoding only ASCII is supported.
  */
 static uint64
 hash_of_characters(const char *characters, int size, uint64 seed)
@@ -128,7 +128,7 @@ hash_of_characters(const char *characters, int size, uint64 seed)
 	return hash;
 }
 
-/* Strings are compared as text, or as char(n), which overlooks trailing blanks. */
+/* Hashes a string as text, or if unpadded without trailing blanks as char(n). */
 static uint64
 hash_of_string(Datum value, bool unpadded, uint64 seed)
 {
@@ -172,7 +172,7 @@ hash_of_unpadded_name(Datum value, uint64 seed)
 	return hash_of_characters(name, bpchartruelen(name, strlen(name)), seed);
 }
 
-/* An enum's OID differs from database to database; its label does not. */
+/* By the label, because the OID of an enum value differs between databases. */
 static uint64
 hash_of_enum(Datum value, uint64 seed)
 {
@@ -219,9 +219,9 @@ hash_of_timetz(Datum value, uint64 seed)
 }
 
 /*
- * Intervals are equal if they span the same time, a month counting as 30 days
- * and a day as 24 hours.  The span is brought to whole days and the
- * microseconds left over, which have one form each.
+ * Intervals are equal if their spans are equal, with months of 30 days and days
+ * of 24 hours (interval_cmp_value() in timestamp.c).  The canonical form of a
+ * span is whole days and 0 <= microseconds < 1 day.
  */
 static uint64
 hash_of_interval(Datum value, uint64 seed)
@@ -328,7 +328,7 @@ find_hash_function(Oid type, ElementType *element)
 	{
 		element->element_class = BF_CLASS_TEXT;
 		element->hash = hash_of_enum;
-		element->hash_unpadded = NULL;	/* SQL compares no enum with char(n) */
+		element->hash_unpadded = NULL;	/* SQL does not compare an enum with char(n) */
 		element->is_stable = false; /* a label can be renamed */
 		return true;
 	}

@@ -1,6 +1,6 @@
 /*
  * memory.c
- *		Memory of any size.
+ *		Allocating, zeroing and copying large areas.
  */
 #include "pg/pg_compat.h"
 

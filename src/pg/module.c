@@ -1,12 +1,12 @@
 /*
  * module.c
- *		What makes this a loadable module.
+ *		The magic block of the loadable module.
  */
 #include "pg/pg_compat.h"
 
 #include "fmgr.h"
 
-/* From 18 on pg_get_loaded_modules() shows name and version. */
+/* PostgreSQL 18 shows the name and version in pg_get_loaded_modules(). */
 #ifdef PG_MODULE_MAGIC_EXT
 PG_MODULE_MAGIC_EXT(.name = "bloomtype", .version = BLOOMTYPE_VERSION);
 #else

@@ -1,6 +1,6 @@
 /*
  * pg_compat.h
- *		What differs between the PostgreSQL versions that are supported.
+ *		Differences between the supported PostgreSQL versions.
  */
 #ifndef PG_COMPAT_H
 #define PG_COMPAT_H
@@ -11,7 +11,7 @@
 #error "bloomtype needs PostgreSQL 15 or later"
 #endif
 
-/* 16 moved the varlena macros out of postgres.h, and brought soft errors. */
+/* PostgreSQL 16 moved the varlena macros to varatt.h and added soft errors. */
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
 #include "varatt.h"
@@ -24,12 +24,12 @@
 	} while (0)
 #endif
 
-/* From 16 on outer joins count among the relations of a query. */
+/* PostgreSQL 16 counts outer joins among the relations of a query. */
 #if PG_VERSION_NUM < 160000
 #define all_query_rels all_baserels
 #endif
 
-/* 18 writes it in front of a declaration. */
+/* PostgreSQL 18 places it before a declaration. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 #endif
