@@ -9,7 +9,6 @@
 #include "core/bulk.h"
 #include "core/bytes.h"
 #include "core/sparse.h"
-#include "filter/errors.h"
 #include "filter/measure.h"
 #include "filter/walk.h"
 #include "miscadmin.h"
@@ -382,12 +381,8 @@ deserialize_accumulator(Accumulator *accumulator, const uint8 *bytes, uint64 siz
 {
 	bf_filter	filter;
 	bf_params	params;
-	bf_status	status = bf_decode(bytes, size, BF_STATE, &filter);
 
-	if (status.error == BF_OK)
-		status = check_payload(&filter);
-	if (status.error != BF_OK)
-		report_invalid_input(status, NULL);
+	decode_bytes(bytes, size, BF_STATE, &filter);
 	params = filter.params;
 	if (filter.sizing)
 		params.m = 0;

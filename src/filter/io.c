@@ -39,19 +39,6 @@ is_bloomfilter_type(Oid type)
 	return info.fn_addr == bloomfilter_in;
 }
 
-/* Raises an error unless the bytes are a valid filter. */
-static void
-validate_bytes(const uint8 *bytes, uint64 size)
-{
-	bf_filter	filter;
-	bf_status	status = bf_decode(bytes, size, BF_VALUE, &filter);
-
-	if (status.error == BF_OK)
-		status = check_payload(&filter);
-	if (status.error != BF_OK)
-		report_invalid_input(status, NULL);
-}
-
 /* A varlena with a copy of the bytes. */
 static struct varlena *
 make_varlena(const uint8 *bytes, uint64 size)
@@ -163,8 +150,9 @@ bloomfilter_recv(PG_FUNCTION_ARGS)
 	StringInfo	message = (StringInfo) PG_GETARG_POINTER(0);
 	int			size = message->len - message->cursor;
 	const uint8 *bytes = (const uint8 *) pq_getmsgbytes(message, size);
+	bf_filter	filter;
 
-	validate_bytes(bytes, size);
+	decode_bytes(bytes, size, BF_VALUE, &filter);
 	PG_RETURN_POINTER(make_varlena(bytes, size));
 }
 
@@ -179,8 +167,9 @@ bloomfilter_from_bytea(PG_FUNCTION_ARGS)
 {
 	bytea	   *value = PG_GETARG_BYTEA_PP(0);
 	const uint8 *bytes = (const uint8 *) VARDATA_ANY(value);
+	bf_filter	filter;
 
-	validate_bytes(bytes, VARSIZE_ANY_EXHDR(value));
+	decode_bytes(bytes, VARSIZE_ANY_EXHDR(value), BF_VALUE, &filter);
 	PG_RETURN_POINTER(make_varlena(bytes, VARSIZE_ANY_EXHDR(value)));
 }
 

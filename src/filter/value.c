@@ -50,6 +50,17 @@ check_payload(const bf_filter *filter)
 	return status;
 }
 
+void
+decode_bytes(const uint8 *bytes, uint64 size, bf_source source, bf_filter *filter)
+{
+	bf_status	status = bf_decode(bytes, size, source, filter);
+
+	if (status.error == BF_OK)
+		status = check_payload(filter);
+	if (status.error != BF_OK)
+		report_invalid_input(status, NULL);
+}
+
 Bloomfilter *
 make_value(const bf_filter *filter, bool zero, uint8 **payload)
 {

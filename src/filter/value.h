@@ -33,6 +33,9 @@ extern struct varlena *open_value(Datum value);
 /* Frees the detoasted copy, if any.  Needed only in long-lived contexts. */
 extern void close_value(Datum value, struct varlena *opened);
 
+/* Decodes bytes from outside; an error unless they are a filter or a state. */
+extern void decode_bytes(const uint8 *bytes, uint64 size, bf_source source, bf_filter *filter);
+
 /* Checks the order of a sparse filter's hashes, which bf_decode() does not. */
 extern bf_status check_payload(const bf_filter *filter);
 
