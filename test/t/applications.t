@@ -1,19 +1,12 @@
 #!/usr/bin/python3 -B
-"""What a driver's values become, as doc/applications.md says: with psycopg 3, where it is installed (python3-psycopg).
-
-    prove -v test/t/applications.t       connects as psql does
-"""
+"""The types that psycopg 3 gives to values, as doc/applications.md says."""
 
 import datetime
 import decimal
 import uuid
 
-from harness import done, extension_schema, same, skip
-
-try:
-    import psycopg
-except ImportError:
-    psycopg = None
+from session import extension_schema, psycopg
+from tap import done, same
 
 FILTERS = {
     "bigint": "bloom_agg(i)",
@@ -23,7 +16,7 @@ FILTERS = {
 }
 DAY = datetime.datetime(2024, 1, 3)
 
-# Filter, how the value is written, the value, and what comes: found or not, or the SQLSTATE.
+# Filter, the form in SQL, the value, and the result: found or not, or the SQLSTATE.
 CASES = [
     ("bigint", "%s", 2, True),
     ("bigint", "%s", 2**40, False),
@@ -47,9 +40,6 @@ CASES = [
 
 
 def main():
-    if psycopg is None:
-        skip("psycopg", "not installed")
-        done()
     with psycopg.connect(autocommit=True) as connection:
         connection.execute(f"SET search_path = {extension_schema()}")
         connection.execute("SET timezone = 'UTC'")

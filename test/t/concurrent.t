@@ -1,112 +1,64 @@
 #!/usr/bin/python3 -B
-"""Several sessions that add to one stored filter: which forms of UPDATE keep every session's elements, and which
-lose some, as doc/keeping-current.md says. Sessions are made to meet at the row's lock; then they meet at random.
+"""Several sessions that add to one stored filter: the forms of UPDATE that keep every session's elements, and those
+that lose some, as doc/keeping-current.md says. Sessions first meet at the row's lock, then at random.
 
-    prove -v test/t/concurrent.t       connects as a superuser, as psql does
-
-What a filter must hold is computed from what was committed: the same elements and parameters give the same bytes.
+The expected filter is computed from the keys that were committed: the same elements and parameters give the same
+bytes.
 """
 
-import os
-import queue
 import random
-import subprocess
 import threading
 import time
+from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 
-import harness
-from harness import Failed, clean_up_when_terminated, done, ok, part, same
+from session import Session, ask, each, in_thread, run
+from tap import ok, same
 
-SCHEMA = f"bloomtype_concurrent_{os.getpid()}"
-PATIENCE = 60  # seconds, for what takes milliseconds
+PATIENCE = 60  # seconds
 SESSIONS = 4
 TRANSACTIONS = 25  # of each session and form
 SEED = 20261122
 
-PATH = ""  # set in main, when the extension's schema is known
+Session.settings = "SET client_min_messages = warning;"
 
 
-# ---------------------------------------------------------------------------------------------------
-# Sessions
-# ---------------------------------------------------------------------------------------------------
+class Client(Session):
+    """A session with the parameters of the forms below: id, size, keys, first, last; and f, a filter that it read."""
 
+    def use(self, id, keys):
+        self.values = {"id": id, "size": SIZES[id], "keys": keys, "first": keys[0], "last": keys[-1]}
 
-def psql(script):
-    return harness.psql(PATH + script)
+    def do(self, *statements):
+        """Runs statements up to the first that fails; returns the last SQLSTATE."""
+        state = "00000"
+        for statement in statements:
+            lines, state = self.attempt(statement, self.values)
+            if state != "00000":
+                break
+            if lines:
+                (self.values["f"],) = lines
+        return state
 
-
-class Session:
-    """A psql that is sent statements, and answers with rows and SQLSTATE."""
-
-    END = "--- end ---"
-
-    def __init__(self):
-        self.psql = subprocess.Popen(
-            ["psql", "-XAtq", "-v", "VERBOSITY=verbose"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, encoding="utf-8", bufsize=1, env={**os.environ, "LC_MESSAGES": "C"},
-        )  # fmt: skip
-        self.lines = queue.Queue()
-        threading.Thread(target=self.read, daemon=True).start()
-        self.run(PATH)
-        self.pid = self.run("SELECT pg_backend_pid();")[0]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.psql.terminate()
-        self.psql.wait()
-
-    def read(self):
-        for line in self.psql.stdout:
-            self.lines.put(line.rstrip("\n"))
-        self.lines.put(None)
-
-    def start(self, script):
-        self.psql.stdin.write(f"{script}\n\\echo {self.END} :SQLSTATE\n")
-        self.psql.stdin.flush()
-
-    def finish(self):
-        """The SQLSTATE of the last statement sent, and all lines."""
-        lines = []
-        while True:
-            line = self.lines.get(timeout=PATIENCE)
-            if line is None:
-                raise Failed("psql ended: " + "\n".join(lines))
-            if line.startswith(self.END):
-                return line.split()[-1], lines
-            lines.append(line)
-
-    def state(self, script):
-        self.start(script)
-        return self.finish()[0]
-
-    def run(self, script):
-        self.start(script)
-        state, lines = self.finish()
-        if state != "00000":
-            raise Failed("\n".join(lines))
-        return lines
+    def start(self, *statements):
+        return in_thread(self.do, *statements)
 
 
 def wait_until_blocked(blocked, by):
     deadline = time.monotonic() + PATIENCE
-    while psql(f"SELECT {by.pid} = ANY (pg_blocking_pids({blocked.pid}));") != ["t"]:
+    while ask(f"SELECT {by.pid} = ANY (pg_blocking_pids({blocked.pid}))") != ["t"]:
         if time.monotonic() > deadline:
-            raise Failed("no session waits for the other")
+            raise TimeoutError("no session waits for the other")
         time.sleep(0.01)
 
 
-# ---------------------------------------------------------------------------------------------------
 # The forms
-# ---------------------------------------------------------------------------------------------------
 
 # Filter 1 is sparse and in its row, filter 2 is dense and out of line.
 SIZES = {1: 1000, 2: 100000}
 GIVEN = {1: 3, 2: 20000}
 
-SETUP = f"""
-CREATE SCHEMA {SCHEMA};
+SETUP = """
 CREATE TABLE filters (id int PRIMARY KEY, f bloomfilter NOT NULL);
 CREATE TABLE new_keys (id int, key int);
 CREATE TABLE keys (id int, key int);
@@ -124,74 +76,75 @@ RESET = "TRUNCATE filters, keys, new_keys;\n" + "".join(
     for id in SIZES
 )
 
-# Each form as psql reads it, with variables: id, size (its expected number of elements), keys, and the first and
-# the last of these. Before it, what a transaction did earlier, if anything.
-NEW = "unnest(:'keys'::int[]) AS new (key)"
-FILTER_OF_NEW = f"(SELECT bloom_agg(key, :size) FROM {NEW})"
+# The statements of a transaction before the one that meets another session's, and that one.
+Form = namedtuple("Form", "before statements")
+
+
+def form(*statements, before=()):
+    return Form(before, statements)
+
+
+NEW = "unnest(%(keys)s::int[]) AS new (key)"
+FILTER_OF_NEW = f"(SELECT bloom_agg(key, %(size)s) FROM {NEW})"
+UPDATE_FROM_READ = f"UPDATE filters SET f = (SELECT bloom_agg(key, %(f)s::bloomfilter) FROM {NEW}) WHERE id = %(id)s"
+MERGE_NEW = """
+    WITH moved AS (DELETE FROM new_keys WHERE id = %(id)s RETURNING key)
+    UPDATE filters SET f = (SELECT bloom_agg(key, filters.f) FROM moved)
+    WHERE id = %(id)s AND EXISTS (SELECT FROM moved)"""
 SAFE = {
-    "bloom_add": ("", "UPDATE filters SET f = bloom_add(bloom_add(f, :first), :last) WHERE id = :id;"),
-    "bloom_add with a guard": ("", """
-        UPDATE filters SET f = bloom_add(bloom_add(f, :first), :last)
-        WHERE id = :id AND NOT f @> ALL (:'keys'::int[]);"""),
-    "a correlated subquery": ("", f"""
-        UPDATE filters SET f = (SELECT bloom_agg(key, filters.f) FROM {NEW}) WHERE id = :id;"""),
-    "a union with a subquery": ("", f"UPDATE filters SET f = f | {FILTER_OF_NEW} WHERE id = :id;"),
-    "UPDATE ... FROM": ("", f"""
-        UPDATE filters SET f = f | n.g FROM (SELECT :id AS id, {FILTER_OF_NEW} AS g) AS n WHERE filters.id = n.id;"""),
-    "MERGE": ("", f"""
-        MERGE INTO filters USING (SELECT :id AS id, {FILTER_OF_NEW} AS g) AS n ON filters.id = n.id
+    "bloom_add": form("UPDATE filters SET f = bloom_add(bloom_add(f, %(first)s), %(last)s) WHERE id = %(id)s"),
+    "bloom_add with a guard": form("""
+        UPDATE filters SET f = bloom_add(bloom_add(f, %(first)s), %(last)s)
+        WHERE id = %(id)s AND NOT f @> ALL (%(keys)s::int[])"""),
+    "a correlated subquery": form(f"""
+        UPDATE filters SET f = (SELECT bloom_agg(key, filters.f) FROM {NEW}) WHERE id = %(id)s"""),
+    "a union with a subquery": form(f"UPDATE filters SET f = f | {FILTER_OF_NEW} WHERE id = %(id)s"),
+    "UPDATE ... FROM": form(f"""
+        UPDATE filters SET f = f | n.g FROM (SELECT %(id)s AS id, {FILTER_OF_NEW} AS g) AS n
+        WHERE filters.id = n.id"""),
+    "MERGE": form(f"""
+        MERGE INTO filters USING (SELECT %(id)s AS id, {FILTER_OF_NEW} AS g) AS n ON filters.id = n.id
         WHEN MATCHED THEN UPDATE SET f = f | n.g
-        WHEN NOT MATCHED THEN INSERT VALUES (n.id, n.g);"""),
-    "ON CONFLICT": ("", f"""
-        INSERT INTO filters VALUES (:id, {FILTER_OF_NEW})
-        ON CONFLICT (id) DO UPDATE SET f = filters.f | excluded.f;"""),
-    "new keys merged": (f"INSERT INTO new_keys SELECT :id, key FROM {NEW};", """
-        WITH moved AS (DELETE FROM new_keys WHERE id = :id RETURNING key)
-        UPDATE filters SET f = (SELECT bloom_agg(key, filters.f) FROM moved)
-        WHERE id = :id AND EXISTS (SELECT FROM moved);"""),
-    "a trigger of the statement": ("", f"INSERT INTO keys SELECT :id, key FROM {NEW};"),
-    "SELECT ... FOR UPDATE, then UPDATE": ("", f"""
-        SELECT f FROM filters WHERE id = :id FOR UPDATE \\gset
-        \\if :ERROR
-        \\else
-        UPDATE filters SET f = (SELECT bloom_agg(key, :'f'::bloomfilter) FROM {NEW}) WHERE id = :id;
-        \\endif"""),
+        WHEN NOT MATCHED THEN INSERT VALUES (n.id, n.g)"""),
+    "ON CONFLICT": form(f"""
+        INSERT INTO filters VALUES (%(id)s, {FILTER_OF_NEW})
+        ON CONFLICT (id) DO UPDATE SET f = filters.f | excluded.f"""),
+    "new keys merged": form(MERGE_NEW, before=(f"INSERT INTO new_keys SELECT %(id)s, key FROM {NEW}",)),
+    "a trigger of the statement": form(f"INSERT INTO keys SELECT %(id)s, key FROM {NEW}"),
+    "SELECT ... FOR UPDATE, then UPDATE": form("SELECT f FROM filters WHERE id = %(id)s FOR UPDATE", UPDATE_FROM_READ),
 }  # fmt: skip
 LOSING = {
-    "a subquery that reads the filter": ("", f"""
-        UPDATE filters SET f = (SELECT bloom_agg(key, (SELECT f FROM filters WHERE id = :id)) FROM {NEW})
-        WHERE id = :id;"""),
-    "the filter joined to itself": ("", f"""
-        UPDATE filters SET f = old.f | {FILTER_OF_NEW} FROM filters AS old WHERE filters.id = :id AND old.id = :id;"""),
-    "the filter read in WITH": ("", f"""
-        WITH old AS MATERIALIZED (SELECT id, f FROM filters WHERE id = :id)
-        UPDATE filters SET f = old.f | {FILTER_OF_NEW} FROM old WHERE filters.id = old.id;"""),
-    "SELECT, then UPDATE": ("SELECT f FROM filters WHERE id = :id \\gset", f"""
-        UPDATE filters SET f = (SELECT bloom_agg(key, :'f'::bloomfilter) FROM {NEW}) WHERE id = :id;"""),
+    "a subquery that reads the filter": form(f"""
+        UPDATE filters SET f = (SELECT bloom_agg(key, (SELECT f FROM filters WHERE id = %(id)s)) FROM {NEW})
+        WHERE id = %(id)s"""),
+    "the filter joined to itself": form(f"""
+        UPDATE filters SET f = old.f | {FILTER_OF_NEW} FROM filters AS old
+        WHERE filters.id = %(id)s AND old.id = %(id)s"""),
+    "the filter read in WITH": form(f"""
+        WITH old AS MATERIALIZED (SELECT id, f FROM filters WHERE id = %(id)s)
+        UPDATE filters SET f = old.f | {FILTER_OF_NEW} FROM old WHERE filters.id = old.id"""),
+    "SELECT, then UPDATE": form(UPDATE_FROM_READ, before=("SELECT f FROM filters WHERE id = %(id)s",)),
 }  # fmt: skip
 
 
-def variables(id, keys):
-    return (f"\\set id {id}\n\\set size {SIZES[id]}\n\\set first {keys[0]}\n\\set last {keys[-1]}\n"
-            f"\\set keys '{{{','.join(map(str, keys))}}}'\n")  # fmt: skip
+def array(keys):
+    return f"'{{{','.join(map(str, keys))}}}'::int[]"
 
 
 def holds_exactly(id, keys, name):
-    """Has the stored filter what was given and these keys, and nothing else?"""
+    """Has the stored filter the given elements and these keys, and nothing else?"""
     expected = (f"SELECT bloom_agg(key, {SIZES[id]}) FROM (SELECT -i FROM generate_series(1, {GIVEN[id]}) AS i "
-                f"UNION ALL SELECT unnest('{{{','.join(map(str, keys))}}}'::int[])) AS v (key)")  # fmt: skip
-    ok(psql(f"SELECT f = ({expected}) FROM filters WHERE id = {id};") == ["t"], name,
-       f"not found: {lost(id, keys)}")  # fmt: skip
+                f"UNION ALL SELECT unnest({array(keys)})) AS v (key)")  # fmt: skip
+    got = ask(f"SELECT f = ({expected}) FROM filters WHERE id = {id}")
+    ok(got == ["t"], name, f"not found: {lost(id, keys)}")
 
 
 def lost(id, keys):
-    return [int(key) for key in psql(f"SELECT key FROM unnest('{{{','.join(map(str, keys))}}}'::int[]) AS v (key), "
-                                     f"filters WHERE id = {id} AND NOT f @> key;")]  # fmt: skip
+    found = ask(f"SELECT key FROM unnest({array(keys)}) AS v (key), filters WHERE id = {id} AND NOT f @> key")
+    return [int(key) for key in found]
 
 
-# ---------------------------------------------------------------------------------------------------
 # Two sessions that meet
-# ---------------------------------------------------------------------------------------------------
 
 FIRST, SECOND = [11, 12], [21, 22]
 
@@ -199,18 +152,23 @@ FIRST, SECOND = [11, 12], [21, 22]
 def meet(form, id, *, isolation="READ COMMITTED", end="COMMIT"):
     """The first session holds the row when the second comes, which waits, and goes on when the first ends. Returns
     the SQLSTATE of the second."""
-    before, statement = form
-    psql(RESET)
-    with Session() as first, Session() as second:
+    ask(RESET)
+    with Client() as first, Client() as second:
         for session, keys in (first, FIRST), (second, SECOND):
-            session.run(variables(id, keys) + f"BEGIN ISOLATION LEVEL {isolation};\n{before}\nSELECT;")
-        first.run(statement)
-        second.start(statement)
+            session.use(id, keys)
+            succeeded(session.do(f"BEGIN ISOLATION LEVEL {isolation}", *form.before, "SELECT WHERE false"))
+        succeeded(first.do(*form.statements))
+        waiting = second.start(*form.statements)
         wait_until_blocked(second, first)
-        first.run(f"{end};")
-        state = second.finish()[0]
-        second.state("COMMIT;")
+        first.ask(end)
+        state = waiting.result(PATIENCE)
+        second.attempt("COMMIT")
     return state
+
+
+def succeeded(state):
+    if state != "00000":
+        raise RuntimeError(f"SQLSTATE {state}")
 
 
 def test_read_committed():
@@ -219,7 +177,7 @@ def test_read_committed():
             same(meet(form, id), "00000", f"{name}, {size}: the second goes on when the first commits")
             holds_exactly(id, FIRST + SECOND, f"{name}, {size}: nothing is lost")
             same(meet(form, id, end="ROLLBACK"), "00000", f"{name}, {size}: the second goes on after a rollback")
-            holds_exactly(id, SECOND, f"{name}, {size}: what was rolled back is not there")
+            holds_exactly(id, SECOND, f"{name}, {size}: the elements that were rolled back are not there")
         for name, form in LOSING.items():
             same(meet(form, id), "00000", f"{name}, {size}: no error")
             same(lost(id, FIRST + SECOND), FIRST, f"{name}, {size}: the elements of the first are lost")
@@ -231,167 +189,180 @@ def test_higher_isolation():
         for name, form in {**SAFE, **LOSING}.items():
             same(meet(form, 1, isolation=isolation), "40001", f"{name}, {isolation}: the second fails")
             holds_exactly(1, FIRST, f"{name}, {isolation}: the elements of the first are there")
-            with Session() as second:
-                before, statement = form
-                second.run(f"{variables(1, SECOND)}BEGIN ISOLATION LEVEL {isolation};\n{before}\n{statement}\nCOMMIT;")
+            with Client() as second:
+                second.use(1, SECOND)
+                succeeded(second.do(f"BEGIN ISOLATION LEVEL {isolation}", *form.before, *form.statements, "COMMIT"))
             holds_exactly(1, FIRST + SECOND, f"{name}, {isolation}: repeated, nothing is lost")
 
 
 def test_absent_row():
-    """Two sessions that both are to make the filter's row: ON CONFLICT waits and adds, MERGE fails."""
+    """Two sessions both try to make the filter's row: ON CONFLICT waits and adds, MERGE fails."""
     for name, state, keys in ("ON CONFLICT", "00000", FIRST + SECOND), ("MERGE", "23505", FIRST):
-        psql("TRUNCATE filters;")
-        with Session() as first, Session() as second:
+        ask("TRUNCATE filters")
+        with Client() as first, Client() as second:
             for session, own in (first, FIRST), (second, SECOND):
-                session.run(variables(1, own) + "BEGIN;")
-            first.run(SAFE[name][1])
-            second.start(SAFE[name][1])
+                session.use(1, own)
+                session.ask("BEGIN")
+            succeeded(first.do(*SAFE[name].statements))
+            waiting = second.start(*SAFE[name].statements)
             wait_until_blocked(second, first)
-            first.run("COMMIT;")
-            same(second.finish()[0], state, f"{name} without a row: the second ends with {state}")
-            second.state("COMMIT;")
-        same(lost(1, keys), [], f"{name} without a row: what was committed is there")
+            first.ask("COMMIT")
+            same(waiting.result(PATIENCE), state, f"{name} without a row: the second ends with {state}")
+            second.attempt("COMMIT")
+        same(lost(1, keys), [], f"{name} without a row: committed elements are there")
 
 
-# ---------------------------------------------------------------------------------------------------
 # Building anew
-# ---------------------------------------------------------------------------------------------------
 
-REBUILD = "UPDATE filters SET f = (SELECT bloom_agg(key, 1000) FROM keys WHERE id = 1) WHERE id = 1;"
-LOCK = "LOCK TABLE keys IN SHARE MODE;"
+def rebuild(table):
+    return f"UPDATE filters SET f = (SELECT bloom_agg(key, 1000) FROM {table} WHERE id = 1) WHERE id = 1"
+
+
+def started(session, sql):
+    return in_thread(session.attempt, sql)
+
+
+def state_of(future):
+    return future.result(PATIENCE)[1]
 
 
 def test_rebuild():
-    """Building from the table while another session adds to both: what that one has not committed is not seen."""
-    psql(RESET)
+    """Building from the table while another session adds to both does not see what that one has not committed."""
+    ask(RESET)
     with Session() as writer, Session() as builder:
-        writer.run("BEGIN; INSERT INTO keys VALUES (1, 11);")
-        builder.start(REBUILD)
+        writer.each("BEGIN", "INSERT INTO keys VALUES (1, 11)")
+        building = started(builder, rebuild("keys"))
         wait_until_blocked(builder, writer)
-        writer.run("COMMIT;")
-        same((builder.finish()[0], lost(1, [11])), ("00000", [11]), "a filter built anew loses what comes meanwhile")
+        writer.ask("COMMIT")
+        same((state_of(building), lost(1, [11])), ("00000", [11]), "a filter built anew loses what comes meanwhile")
 
-        psql(RESET)
-        writer.run("BEGIN; INSERT INTO keys VALUES (1, 11);")
-        builder.run("BEGIN;")
-        builder.start(LOCK)
+        ask(RESET)
+        writer.each("BEGIN", "INSERT INTO keys VALUES (1, 11)")
+        builder.ask("BEGIN")
+        locking = started(builder, "LOCK TABLE keys IN SHARE MODE")
         wait_until_blocked(builder, writer)
-        writer.run("COMMIT;")
-        same(builder.finish()[0], "00000", "the lock waits for writers")
-        writer.start("INSERT INTO keys VALUES (1, 12);")
+        writer.ask("COMMIT")
+        same(state_of(locking), "00000", "the lock waits for writers")
+        writing = started(writer, "INSERT INTO keys VALUES (1, 12)")
         wait_until_blocked(writer, builder)
-        builder.run(REBUILD + "COMMIT;")
-        same(writer.finish()[0], "00000", "and writers for the lock")
+        builder.each(rebuild("keys"), "COMMIT")
+        same(state_of(writing), "00000", "and writers for the lock")
         same(lost(1, [11, 12]), [], "built anew under a lock of the table it loses nothing")
 
 
+INSERT_GUARDED = "INSERT INTO new_keys VALUES (1, -1)"
+GUARD = " AND NOT f @> -1"
+
+
+def add_guarded(guard):
+    return f"UPDATE filters SET f = bloom_add(f, -1) WHERE id = 1{guard}"
+
+
+def reset_with_new_key():
+    each(RESET, "INSERT INTO new_keys VALUES (1, 5)")
+
+
 def test_guarded_rebuild():
-    """A guard takes no lock where the filter holds the key already, so it does not notice that one is being built."""
-    guarded = ("INSERT INTO new_keys VALUES (1, -1); "
-               "UPDATE filters SET f = bloom_add(f, -1) WHERE id = 1{guard};")  # fmt: skip
-    rebuild = "UPDATE filters SET f = (SELECT bloom_agg(key, 1000) FROM new_keys WHERE id = 1) WHERE id = 1;"
+    """A guard that finds the key takes no lock, so it does not notice that the filter is being built anew."""
     with Session() as writer, Session() as builder:
-        psql(RESET + "INSERT INTO new_keys VALUES (1, 5);")
-        writer.run("BEGIN; " + guarded.format(guard=" AND NOT f @> -1"))
-        same(builder.state(rebuild), "00000", "after a guard that found the key nobody waits")
-        writer.run("COMMIT;")
+        reset_with_new_key()
+        writer.each("BEGIN", INSERT_GUARDED, add_guarded(GUARD))
+        same(builder.attempt(rebuild("new_keys"))[1], "00000", "after a guard that found the key nobody waits")
+        writer.ask("COMMIT")
         same(lost(1, [5, -1]), [-1], "and the key is lost")
-        psql(RESET + "INSERT INTO new_keys VALUES (1, 5);")
-        writer.run("BEGIN; " + guarded.format(guard=" AND NOT f @> -1"))
-        builder.run("BEGIN;")
-        builder.start("LOCK TABLE new_keys IN SHARE MODE;")
+        reset_with_new_key()
+        writer.each("BEGIN", INSERT_GUARDED, add_guarded(GUARD))
+        builder.ask("BEGIN")
+        locking = started(builder, "LOCK TABLE new_keys IN SHARE MODE")
         wait_until_blocked(builder, writer)
-        writer.run("COMMIT;")
-        builder.finish()
-        builder.run(rebuild + "COMMIT;")
+        writer.ask("COMMIT")
+        succeeded(state_of(locking))
+        builder.each(rebuild("new_keys"), "COMMIT")
         same(lost(1, [5, -1]), [], "under a lock of the table it is not")
 
-        for guard, state, missing in (" AND NOT f @> -1", "00000", ["-1"]), ("", "40001", []):
-            psql(RESET + "INSERT INTO new_keys VALUES (1, 5);")
-            writer.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM new_keys;")
-            builder.run("BEGIN; LOCK TABLE new_keys IN SHARE MODE; " + rebuild + "COMMIT;")
-            same(writer.state(guarded.format(guard=guard)), state, f"under REPEATABLE READ the UPDATE{guard} ends with {state}")
-            writer.run("COMMIT;")
-            committed = psql("SELECT key FROM new_keys JOIN filters USING (id) WHERE NOT f @> key;")
-            same(committed, missing, "as its guard asks the old filter" if guard else "and nothing that is committed is lost")
+
+def test_guard_of_an_old_snapshot():
+    for guard, state, missing in (GUARD, "00000", ["-1"]), ("", "40001", []):
+        with Session() as writer, Session() as builder:
+            reset_with_new_key()
+            writer.each("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM new_keys")
+            builder.each("BEGIN", "LOCK TABLE new_keys IN SHARE MODE", rebuild("new_keys"), "COMMIT")
+            writer.ask(INSERT_GUARDED)
+            name = f"under REPEATABLE READ the UPDATE{guard} ends with {state}"
+            same(writer.attempt(add_guarded(guard))[1], state, name)
+            writer.ask("COMMIT")
+            committed = ask("SELECT key FROM new_keys JOIN filters USING (id) WHERE NOT f @> key")
+            name = "as its guard asks the old filter" if guard else "and nothing that is committed is lost"
+            same(committed, missing, name)
 
 
 def test_waiting_key():
-    """A key that waits in the side table already is no key that this transaction may rely on, unless it locks it."""
+    """A transaction must not rely on a key that already waits in the side table unless it locks that key."""
     merge = """WITH moved AS (DELETE FROM waiting RETURNING key)
-        UPDATE filters SET f = (SELECT bloom_agg(key, filters.f) FROM moved) WHERE id = 1 AND EXISTS (SELECT FROM moved);"""
-    rebuild = "UPDATE filters SET f = (SELECT bloom_agg(key, 1000) FROM new_keys WHERE id = 1) WHERE id = 1;"
-    psql("CREATE TABLE waiting (key int PRIMARY KEY);")
+        UPDATE filters SET f = (SELECT bloom_agg(key, filters.f) FROM moved)
+        WHERE id = 1 AND EXISTS (SELECT FROM moved)"""
+    ask("CREATE TABLE waiting (key int PRIMARY KEY)")
     with Session() as writer, Session() as builder:
         for conflict, missing in ("NOTHING", [7]), ("UPDATE SET key = excluded.key", []):
-            psql(RESET + "INSERT INTO new_keys VALUES (1, 5); TRUNCATE waiting; INSERT INTO waiting VALUES (7);")
-            writer.run("BEGIN; INSERT INTO new_keys VALUES (1, 7);"
-                       f"INSERT INTO waiting VALUES (7) ON CONFLICT (key) DO {conflict};")  # fmt: skip
-            builder.start(merge)
+            reset_with_new_key()
+            each("TRUNCATE waiting", "INSERT INTO waiting VALUES (7)")
+            writer.each("BEGIN", "INSERT INTO new_keys VALUES (1, 7)",
+                        f"INSERT INTO waiting VALUES (7) ON CONFLICT (key) DO {conflict}")  # fmt: skip
+            merging = started(builder, merge)
             if not missing:
                 wait_until_blocked(builder, writer)
-                writer.run("COMMIT;")
-            same(builder.finish()[0], "00000", f"DO {conflict}: merged")
-            builder.run(rebuild + merge)
+                writer.ask("COMMIT")
+            same(state_of(merging), "00000", f"DO {conflict}: merged")
+            builder.each(rebuild("new_keys"), merge)
             if missing:
-                writer.run("COMMIT;")
+                writer.ask("COMMIT")
             same(lost(1, [5, 7]), missing, f"DO {conflict}: built anew and merged")
 
 
-# ---------------------------------------------------------------------------------------------------
 # Many sessions at random
-# ---------------------------------------------------------------------------------------------------
+
+def together(work):
+    """Runs work(number, session) in several threads, each with a session of its own; returns the results."""
+
+    def in_session(number):
+        with Client() as session:
+            return work(number, session)
+
+    with ThreadPoolExecutor(SESSIONS) as executor:
+        return list(executor.map(in_session, range(SESSIONS)))
 
 
-def together(work, count=SESSIONS):
-    """Runs work(number, session) in as many threads, each with a session of its own; returns what it returned."""
-    results = [None] * count
-
-    def run(number):
-        try:
-            with Session() as session:
-                results[number] = work(number, session)
-        except Exception as problem:
-            results[number] = problem
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for result in results:
-        if isinstance(result, Exception):
-            raise result
-    return results
+def transact(session, chosen, id, keys, isolation, roll_back):
+    """Runs two keys through each of these forms in one transaction. Returns True if it was committed, False if it
+    was rolled back, None if it must be repeated."""
+    session.ask(f"BEGIN ISOLATION LEVEL {isolation}")
+    for place, form in enumerate(chosen):
+        session.use(id, keys[2 * place : 2 * place + 2])
+        state = session.do(*form.before, *form.statements)
+        if state == "40001":
+            session.ask("ROLLBACK")
+            return None
+        succeeded(state)
+    if roll_back():
+        session.ask("ROLLBACK")
+        return False
+    return True if session.attempt("COMMIT")[1] == "00000" else None
 
 
 def writer(forms, id, isolation):
-    """Transactions of one or two of the forms, with keys of their own, of which a quarter is rolled back. Returns
-    the keys that were committed."""
+    """Transactions of one or two of the forms, each with new keys; a quarter is rolled back. Returns the keys that
+    were committed."""
 
     def work(number, session):
         randomness = random.Random(f"{SEED} {number} {id} {isolation} {len(forms)} {forms[0]}")
         committed = []
         for transaction in range(TRANSACTIONS):
-            mine = [1000 * (transaction + 1) + 10 * number + i for i in range(4)]
+            keys = [1000 * (transaction + 1) + 10 * number + i for i in range(4)]
             chosen = [randomness.choice(forms) for _ in range(randomness.randint(1, 2))]
-            while True:
-                states = [session.state(f"BEGIN ISOLATION LEVEL {isolation};")]
-                for place, form in enumerate(chosen):
-                    session.state(variables(id, mine[2 * place : 2 * place + 2]))
-                    states += [session.state(statement) for statement in form if statement]
-                if states[-1] == "40001" or "40001" in states:
-                    session.run("ROLLBACK;")
-                    continue
-                if set(states) != {"00000"}:
-                    raise Failed(f"SQLSTATEs {states}")
-                if randomness.random() < 0.25:
-                    session.run("ROLLBACK;")
-                elif session.state("COMMIT;") == "00000":
-                    committed += mine[: 2 * len(chosen)]
-                else:
-                    continue
-                break
+            result = None
+            while result is None:
+                result = transact(session, chosen, id, keys, isolation, lambda: randomness.random() < 0.25)
+            committed += keys[: 2 * len(chosen)] if result else []
         return committed
 
     return work
@@ -399,7 +370,7 @@ def writer(forms, id, isolation):
 
 def test_stress():
     def check(name, forms, id, isolation):
-        psql(RESET)
+        ask(RESET)
         committed = sum(together(writer(forms, id, isolation)), [])
         holds_exactly(id, committed, f"{name}: the filter is that of the {len(committed)} keys committed")
 
@@ -413,32 +384,33 @@ def test_stress():
 
 def test_side_table():
     """New keys in a table of their own, merged by two sessions meanwhile: a committed key is found at every moment."""
-    psql(RESET)
+    ask(RESET)
     writing = threading.Barrier(SESSIONS)
     unfinished = [None] * (SESSIONS - 2)
-    probe = "SELECT f @> {0} OR EXISTS (SELECT FROM new_keys WHERE id = 1 AND key = {0}) FROM filters WHERE id = 1;"
+    probe = "SELECT f @> {0} OR EXISTS (SELECT FROM new_keys WHERE id = 1 AND key = {0}) FROM filters WHERE id = 1"
 
     def work(number, session):
         writing.wait()
         if number >= SESSIONS - 2:
             while unfinished:
-                session.run(f"\\set id 1\n{SAFE['new keys merged'][1]}")
+                session.ask(MERGE_NEW, {"id": 1})
             return []
         missed = []
         try:
             for i in range(4 * TRANSACTIONS):
                 key = 1000 * (number + 1) + i
-                session.run(f"INSERT INTO new_keys VALUES (1, {key});")
-                missed += [key] * (session.run(probe.format(key)) != ["t"])
+                session.ask(f"INSERT INTO new_keys VALUES (1, {key})")
+                missed += [key] * (session.ask(probe.format(key)) != ["t"])
         finally:
             unfinished.pop()
         return missed
 
     same(sum(together(work), []), [], "a key in the side table or the filter is always found")
-    psql(f"\\set id 1\n{SAFE['new keys merged'][1]}")
+    with Session() as session:
+        session.ask(MERGE_NEW, {"id": 1})
     holds_exactly(1, [1000 * (number + 1) + i for number in range(SESSIONS - 2) for i in range(4 * TRANSACTIONS)],
                   "after all merges the filter has every key")  # fmt: skip
-    same(psql("SELECT count(*) FROM new_keys;"), ["0"], "and the side table none")
+    same(ask("SELECT count(*) FROM new_keys"), ["0"], "and the side table none")
 
 
 SHARDS = 16
@@ -461,38 +433,28 @@ INSERT INTO shards SELECT shard, bloom_create(1000) FROM generate_series(0, {SHA
 
 def test_shards():
     """Statements that touch several rows lock them in one order, so that there is no deadlock."""
-    psql(SHARDED)
+    ask(SHARDED)
 
     def work(number, session):
         randomness = random.Random(f"{SEED} shards {number}")
+        insert = f"""INSERT INTO sharded SELECT {number} + {SESSIONS} * i
+            FROM generate_series({{}}, {{}}) AS i ORDER BY {{}}"""
         return [
-            session.state(f"INSERT INTO sharded SELECT {number} + {SESSIONS} * i "
-                          f"FROM generate_series({first}, {first + 9}) AS i ORDER BY {randomness.choice(['i', '-i'])};")
+            session.attempt(insert.format(first, first + 9, randomness.choice(["i", "-i"])))[1]
             for first in range(0, 10 * TRANSACTIONS, 10)
-        ]  # fmt: skip
+        ]
 
     same(set(sum(together(work), [])), {"00000"}, f"{SESSIONS} sessions that add to {SHARDS} filters: no deadlock")
-    same(psql("SELECT count(*) FROM shards WHERE f <> "
-              "(SELECT bloom_create(1000) | bloom_agg(key, 1000) FROM sharded WHERE shard_of(key) = shard);"), ["0"], "each has the keys of its part")  # fmt: skip
-    same(psql("SELECT count(*) FROM sharded, shards WHERE shard = shard_of(key) AND f @> key;"),
-         [str(10 * TRANSACTIONS * SESSIONS)], "each key is found in its part")  # fmt: skip
+    wrong = ask("""SELECT count(*) FROM shards WHERE f <>
+        (SELECT bloom_create(1000) | bloom_agg(key, 1000) FROM sharded WHERE shard_of(key) = shard)""")
+    same(wrong, ["0"], "each has the keys of its part")
+    found = ask("SELECT count(*) FROM sharded, shards WHERE shard = shard_of(key) AND f @> key")
+    same(found, [str(10 * TRANSACTIONS * SESSIONS)], "each key is found in its part")
 
 
-def main():
-    global PATH
-    clean_up_when_terminated()
-    PATH = f"SET search_path = {SCHEMA}, {harness.extension_schema()};\nSET client_min_messages = warning;\n"
-    try:
-        psql(SETUP)
-        for function in (
-            test_read_committed, test_higher_isolation, test_absent_row, test_rebuild, test_guarded_rebuild, test_waiting_key, test_stress,
-            test_side_table, test_shards,
-        ):  # fmt: skip
-            part(function)
-    finally:
-        harness.psql(f"SET client_min_messages = warning; DROP SCHEMA IF EXISTS {SCHEMA} CASCADE;")
-    done()
+def set_up():
+    ask(SETUP)
 
 
-if __name__ == "__main__":
-    main()
+run(set_up, test_read_committed, test_higher_isolation, test_absent_row, test_rebuild, test_guarded_rebuild,
+    test_guard_of_an_old_snapshot, test_waiting_key, test_stress, test_side_table, test_shards)  # fmt: skip

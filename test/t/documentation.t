@@ -1,19 +1,16 @@
 #!/usr/bin/python3 -B
-"""Runs the SQL in README.md and doc/*.md, and compares the output shown there.
-Follows every relative link of the Markdown pages to its file and its anchor.
+"""Runs the SQL in README.md and doc/*.md by psql, and compares the output shown there.
 
-Every ```sql block is run, the blocks of a file one after the other in one
-session and one transaction, whose beginnings and ends in the text are left
-out; a ```text block behind it must be what psql prints for it, up to the error
-that a block with "-- ERROR" is about.  A block marked ```sql no-run is left
-out.  Prints TAP; connects as psql does.
+All ```sql blocks of a file run in one session and one transaction; BEGIN and COMMIT in the text are skipped, and so are
+blocks marked ```sql no-run. A ```text block behind a block must be the output of psql, up to the error in a block with
+"-- ERROR". Also follows every relative link of the Markdown pages to its file and its anchor.
 """
 import collections
 import pathlib
 import re
 import subprocess
 
-from harness import done, ok
+from tap import done, ok
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```sql\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.M | re.S)
@@ -23,7 +20,7 @@ LINK = re.compile(r"\]\(\s*<?([^)>\s]+)|\b(?:href|src|srcset)=[\"']([^\"'\s]+)")
 
 
 def run(blocks):
-    """The output of each block, all run in one session and rolled back."""
+    """The output of each block. All run in one session, which is rolled back."""
     script = "BEGIN;\nCREATE SCHEMA documentation;\nSET search_path = documentation, public;\n"
     for number, (sql, _) in enumerate(blocks):
         sql = re.sub(r"^(CREATE EXTENSION bloomtype|BEGIN|COMMIT);$", "", sql, flags=re.M)
@@ -36,7 +33,7 @@ def run(blocks):
 
 
 def first_error(output):
-    """The output up to its first error, which tells of its position in one line of its own or not at all."""
+    """The output up to its first error, without the error's position."""
     return re.sub(r"(^ERROR: .*?)( at character \d+)?\n.*", r"\1", output, flags=re.M | re.S)
 
 

@@ -9,8 +9,8 @@ each example of an error is run. Prints TAP; connects as psql does.
 import pathlib
 import re
 
-import psycopg
-from harness import done, ok, same
+from session import psycopg
+from tap import done, ok, same
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "doc" / "reference.md"
 STRICT = "**Null.** Null if an argument is null."

@@ -1,19 +1,18 @@
 #!/usr/bin/python3 -B
-"""Where the extension is installed, by whom, and what stands around it: other schemas and moves between
-them, hostile look-alikes, users that are no superusers, dropping, dump and restore.
+"""The extension in other schemas and moved between them, beside hostile look-alikes, created by users who are not
+superusers, dropped, dumped and restored.
 
-    prove -v test/t/schema.t       connects as a superuser, as psql does
-
-Works in databases and with a role of its own. Needs psql, createdb, dropdb, pg_dump and pg_restore.
+Works in databases and with a role that it makes. Needs pg_dump, pg_restore and psql.
 """
 
+import contextlib
 import os
 import re
 import subprocess
 import tempfile
 
-import harness
-from harness import Failed, clean_up_when_terminated, done, ok, part, same
+from session import Session, psycopg
+from tap import clean_up_when_terminated, done, ok, part, same
 
 NAME = f"bloomtype_schema_{os.getpid()}"
 ROLE = f"{NAME}_user"
@@ -23,57 +22,46 @@ def run(*command, **how):
     return subprocess.run(command, capture_output=True, encoding="utf-8", **how)
 
 
-def psql(script, database=NAME, role=None):
-    """The rows that a script returns."""
-    return harness.psql((f"SET SESSION AUTHORIZATION {role};\n" if role else "") + script, "-v", "VERBOSITY=verbose",
-                        "-d", database)  # fmt: skip
+def ask(script, database=NAME, role=None):
+    """The lines of a script, which is one transaction."""
+    with Session(f"SET SESSION AUTHORIZATION {role}" if role else "", dbname=database) as session:
+        return session.ask(script)
 
 
 def refused(script, state, name, **how):
     try:
-        psql(script, **how)
+        ask(script, **how)
         ok(False, name, "no error")
-    except Failed as problem:
-        ok(re.search(f"ERROR:  ({state}):", str(problem)), name, problem)
+    except psycopg.Error as problem:
+        ok(problem.sqlstate in state.split("|"), name, problem)
 
 
-class Database:
-    """A fresh one, to be used with "with"."""
-
-    def __init__(self, suffix="", owner=None):
-        self.name, self.owner = NAME + suffix, owner
-
-    def __enter__(self):
-        done = run("createdb", *(("-O", self.owner) if self.owner else ()), "-T", "template0", self.name)
-        if done.returncode != 0:
-            raise Failed(done.stderr.strip())
-        return self.name
-
-    def __exit__(self, *_):
-        run("dropdb", "--if-exists", "--force", self.name)
-
-
-# ---------------------------------------------------------------------------------------------------
-# What all of them look at
-# ---------------------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def fresh_database(suffix="", owner=None):
+    name = NAME + suffix
+    ask(f"CREATE DATABASE {name} TEMPLATE template0" + (f" OWNER {owner}" if owner else ""), "postgres")
+    try:
+        yield name
+    finally:
+        ask(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)", "postgres")
 
 
 def snapshot(database=NAME):
     """All rows of all catalogs, but for statistics."""
-    tables = psql("""SELECT relname FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r'
+    tables = ask("""SELECT relname FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r'
         AND NOT relisshared AND relname NOT IN ('pg_class', 'pg_statistic', 'pg_largeobject') ORDER BY 1;""", database)
     tables.append("(SELECT oid, relname, relnamespace, relkind, relowner, relacl, reloptions FROM pg_class)")
     queries = [
         f"SELECT '{table.strip('()')[:30]}', md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM {table} t;"
         for table in tables
     ]
-    return psql("\n".join(queries), database)
+    return ask("\n".join(queries), database)
 
 
 MEMBERS = """SELECT classid, objid FROM pg_depend, pg_extension e WHERE deptype = 'e' AND extname = 'bloomtype'
     AND refclassid = 'pg_extension'::regclass AND refobjid = e.oid"""
 
-# What the members need that is neither one of them nor part of PostgreSQL: only their schema.
+# Objects that the members need besides each other, PostgreSQL and their schema: none.
 NEEDED = f"""
 WITH member AS ({MEMBERS}), own AS (SELECT * FROM member
     UNION SELECT d.classid, d.objid FROM pg_depend d JOIN member m ON d.refclassid = m.classid AND d.refobjid = m.objid
@@ -108,11 +96,11 @@ ORDER BY 1;
 
 def definitions(schema, database=NAME):
     """The members' definitions, as if they were in no schema."""
-    plain = [line.replace(quoted(schema) + ".", "").replace(f"{schema}.", "") for line in psql(DEFINITIONS, database)]
+    plain = [line.replace(quoted(schema) + ".", "").replace(f"{schema}.", "") for line in ask(DEFINITIONS, database)]
     return [line.replace("__bloomfilter", "_bloomfilter") for line in sorted(plain)]
 
 
-# A table with all that can depend on the extension, and what is asked of it; S stands for its schema.
+# Everything that can depend on the extension, and questions to it. S stands for the extension's schema.
 OBJECTS = """
 CREATE TABLE {at}.t (id int, f S.bloomfilter DEFAULT S.bloom_create(1000),
     n float8 GENERATED ALWAYS AS (round(S.bloom_cardinality(f))) STORED, CHECK (NOT f OPERATOR(S.@>) 13));
@@ -163,44 +151,41 @@ def within(text, schema, at="work"):
 
 
 def create(schema, database=NAME, role=None, path=""):
-    psql(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}; {path} CREATE EXTENSION bloomtype SCHEMA {quoted(schema)};",
+    ask(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}; {path} CREATE EXTENSION bloomtype SCHEMA {quoted(schema)};",
          database, role)  # fmt: skip
-
-
-# ---------------------------------------------------------------------------------------------------
-# Tests
-# ---------------------------------------------------------------------------------------------------
 
 
 def test_schemas():
     """The same answers from whatever schema, and after a move."""
     answers = {}
     for schema in "public", "Odd \"Schema\"":
-        with Database():
+        with fresh_database():
             before = snapshot()
             create(schema)
-            needs = psql(NEEDED)
+            needs = ask(NEEDED)
             same(needs, [], f"the extension needs nothing but PostgreSQL and its schema, {schema}")
-            psql("CREATE SCHEMA work; SET search_path = pg_catalog;\n" + within(OBJECTS, schema))
-            answers[schema] = psql("SET search_path = pg_catalog;\n" + within(QUESTIONS, schema))
-            script = "PREPARE held (int) AS SELECT count(*) FROM work.t WHERE work.has(f, $1);\nEXECUTE held(14);\n"
-            script += "CREATE SCHEMA moved; ALTER EXTENSION bloomtype SET SCHEMA moved;\n"
-            script += "EXECUTE held(14); EXECUTE held(300);\n"
+            ask("CREATE SCHEMA work; SET search_path = pg_catalog;\n" + within(OBJECTS, schema))
+            answers[schema] = ask("SET search_path = pg_catalog;\n" + within(QUESTIONS, schema))
             try:
-                held = psql("SET search_path = pg_catalog;\n" + script)
-                same(held, ["40", "40", "26"], f"a prepared statement lives through a move from {schema}")
-                answers[schema + ", moved"] = psql("SET search_path = pg_catalog;\n" + within(QUESTIONS, "moved"))
+                with Session("SET search_path = pg_catalog", dbname=NAME) as session:
+                    held = session.each(
+                        "PREPARE held (int) AS SELECT count(*) FROM work.t WHERE work.has(f, $1)", "EXECUTE held(14)",
+                        "CREATE SCHEMA moved; ALTER EXTENSION bloomtype SET SCHEMA moved",
+                        "EXECUTE held(14)", "EXECUTE held(300)",
+                    )  # fmt: skip
+                same(sum(held, []), ["40", "40", "26"], f"a prepared statement lives through a move from {schema}")
+                answers[schema + ", moved"] = ask("SET search_path = pg_catalog;\n" + within(QUESTIONS, "moved"))
                 refused("DROP SCHEMA moved;", "2BP01", f"DROP SCHEMA refuses while columns are filters, {schema}")
-            except Failed as problem:
+            except psycopg.Error as problem:
                 ok(False, f"the extension moves from {schema}", problem)
             refused("DROP EXTENSION bloomtype;", "2BP01", f"so does DROP EXTENSION, {schema}")
-            psql("DROP EXTENSION bloomtype CASCADE;")
-            left = psql("SELECT attname FROM pg_attribute "
-                        "WHERE attrelid = 'work.t'::regclass AND attnum > 0 AND NOT attisdropped;")  # fmt: skip
+            ask("DROP EXTENSION bloomtype CASCADE;")
+            left = ask("SELECT attname FROM pg_attribute "
+                       "WHERE attrelid = 'work.t'::regclass AND attnum > 0 AND NOT attisdropped;")  # fmt: skip
             same(left, ["id"], f"CASCADE drops what depends on it, {schema}")
-            psql("DROP SCHEMA IF EXISTS moved; DROP SCHEMA work CASCADE;")
+            ask("DROP SCHEMA IF EXISTS moved; DROP SCHEMA work CASCADE;")
             if schema != "public":
-                psql(f"DROP SCHEMA {quoted(schema)};")
+                ask(f"DROP SCHEMA {quoted(schema)};")
             same(before, snapshot(), f"DROP EXTENSION leaves nothing behind, {schema}")
     plans = ["Gather" in "".join(rows) and "Partial" in "".join(rows) for rows in answers.values()]
     ok(all(plans) and len(plans) == 4, "all of them aggregate in parallel", answers)
@@ -211,10 +196,10 @@ def test_schemas():
 
 def test_dump():
     """A database with the extension in another schema, dumped and restored."""
-    with Database(), Database("_copy") as copy, tempfile.TemporaryDirectory() as directory:
+    with fresh_database(), fresh_database("_copy") as copy, tempfile.TemporaryDirectory() as directory:
         create("filters")
-        psql("CREATE SCHEMA work;\n" + within(OBJECTS, "filters"))
-        expected = psql(within(QUESTIONS, "filters"))
+        ask("CREATE SCHEMA work;\n" + within(OBJECTS, "filters"))
+        expected = ask(within(QUESTIONS, "filters"))
         for form in "plain", "custom":
             path = f"{directory}/{form}"
             dumped = run("pg_dump", f"--format={form}", "-f", path, NAME)
@@ -224,13 +209,13 @@ def test_dump():
             restored = run(*tool, "-d", copy)
             ok(dumped.returncode == restored.returncode == 0, f"{form} dump and restore",
                dumped.stderr, restored.stderr)  # fmt: skip
-            same(psql(within(QUESTIONS, "filters"), copy), expected, f"{form} dump: the same answers")
+            same(ask(within(QUESTIONS, "filters"), copy), expected, f"{form} dump: the same answers")
             same(definitions("filters", copy), definitions("filters"), f"{form} dump: the same extension")
-            psql("DROP SCHEMA work CASCADE; DROP EXTENSION bloomtype; DROP SCHEMA filters;", copy)
+            ask("DROP SCHEMA work CASCADE; DROP EXTENSION bloomtype; DROP SCHEMA filters;", copy)
 
 
-# Look-alikes of all that the extension's script mentions, as an ordinary user can create them. Calling one
-# is an error that says so.
+# Look-alikes, which an ordinary user can create, of everything that the extension's script mentions. Calling one is an
+# error that says so.
 TRAPS = """
 CREATE FUNCTION trap.caught(text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE 'caught by %', $1; END $$;
 DO $do$
@@ -281,117 +266,127 @@ $do$;
 
 
 def test_traps():
-    """Nothing that stands in the schema before the extension gets into it, whoever creates that."""
-    with Database():
+    """The extension uses no object that is in its schema or path before it, whoever creates the extension."""
+    with fresh_database():
         create("filters")
         clean = definitions("filters")
-        names = psql(f"SELECT DISTINCT proname FROM ({MEMBERS}) m "
-                     "JOIN pg_proc p ON p.oid = objid AND classid = 'pg_proc'::regclass;")  # fmt: skip
-        psql("""CREATE DOMAIN public.caught AS text;
+        names = ask(f"SELECT DISTINCT proname FROM ({MEMBERS}) m "
+                    "JOIN pg_proc p ON p.oid = objid AND classid = 'pg_proc'::regclass;")  # fmt: skip
+        ask("""CREATE DOMAIN public.caught AS text;
             CREATE FUNCTION filters.more(public.caught) RETURNS int LANGUAGE sql RETURN 1;
             ALTER EXTENSION bloomtype ADD FUNCTION filters.more(public.caught);""")
-        same(psql(NEEDED), ["type caught"], "what is caught would be noticed")
+        same(ask(NEEDED), ["type caught"], "a dependency on a look-alike would be noticed")
     traps = TRAPS.replace("@functions@", "'{" + ",".join(names) + "}'::text[]")
     ok(len(clean) > 60 and len(names) > 30, "there are members to look at", clean)
     for role in None, ROLE:
         who = "a superuser" if role is None else "an ordinary user"
         for schema in "trap", "filters":
             where = f"{'among' if schema == 'trap' else 'beside'} look-alikes, created by {who}"
-            with Database():
-                psql(f"GRANT CREATE ON DATABASE {NAME} TO {ROLE}; CREATE SCHEMA trap AUTHORIZATION {ROLE};")
-                psql(traps, role=ROLE)
+            with fresh_database():
+                ask(f"GRANT CREATE ON DATABASE {NAME} TO {ROLE}; CREATE SCHEMA trap AUTHORIZATION {ROLE};")
+                ask(traps, role=ROLE)
                 try:
                     create(schema, role=role, path="SET search_path = trap, pg_catalog;")
-                except Failed as problem:
+                except psycopg.Error as problem:
                     ok(False, f"CREATE EXTENSION {where}", problem)
                     continue
-                same(psql(NEEDED), [], f"nothing of them is needed: {where}")
-                same(definitions(schema), clean, f"all members are what they are elsewhere: {where}")
+                same(ask(NEEDED), [], f"nothing of them is needed: {where}")
+                same(definitions(schema), clean, f"all members are the same as elsewhere: {where}")
                 if schema == "trap":  # whoever calls functions there by name may be caught, as with any schema
-                    psql(UNTRAP)
-                psql("CREATE SCHEMA work; SET search_path = pg_catalog;" + within(OBJECTS, schema))
-                expected = psql("SET search_path = pg_catalog;" + within(QUESTIONS, schema))
+                    ask(UNTRAP)
+                ask("CREATE SCHEMA work; SET search_path = pg_catalog;" + within(OBJECTS, schema))
+                expected = ask("SET search_path = pg_catalog;" + within(QUESTIONS, schema))
                 questions = re.sub("::(text|bytea)", r"::pg_catalog.\1", within(QUESTIONS, schema))
-                same(psql("SET search_path = trap, pg_catalog;" + questions), expected, f"they work: {where}")
-    with Database():
-        psql(f"GRANT CREATE ON DATABASE {NAME} TO {ROLE}; CREATE SCHEMA trap AUTHORIZATION {ROLE};")
+                same(ask("SET search_path = trap, pg_catalog;" + questions), expected, f"they work: {where}")
+
+
+CLASHES = (
+    ("TYPE trap.bloomfilter AS (caught text)", "42710"),
+    ("DOMAIN trap.bloomfilter AS text", "42710"),
+    ("FUNCTION trap.bloom_bytes(float8, float8, text) RETURNS bigint LANGUAGE sql RETURN 1", "42723"),
+    ("PROCEDURE trap.bloom_create(float8, float8, text, bigint) LANGUAGE sql AS ''", "42723"),
+)
+
+
+def test_clashes():
+    """An object in the way of one of the extension's is an error."""
+    with fresh_database():
+        ask(f"GRANT CREATE ON DATABASE {NAME} TO {ROLE}; CREATE SCHEMA trap AUTHORIZATION {ROLE};")
         before = snapshot()
-        for clash, state in (
-            ("TYPE trap.bloomfilter AS (caught text)", "42710"),
-            ("DOMAIN trap.bloomfilter AS text", "42710"),
-            ("FUNCTION trap.bloom_bytes(float8, float8, text) RETURNS bigint LANGUAGE sql RETURN 1", "42723"),
-            ("PROCEDURE trap.bloom_create(float8, float8, text, bigint) LANGUAGE sql AS ''", "42723"),
-        ):
-            psql(f"CREATE {clash};", role=ROLE)
+        for clash, state in CLASHES:
+            ask(f"CREATE {clash};", role=ROLE)
             for role in None, ROLE:
                 refused("CREATE EXTENSION bloomtype SCHEMA trap;", state,
-                        f"what is in the way is an error: {clash}", role=role)  # fmt: skip
-            psql("DROP " + re.match(r"\w+ [\w.]+", clash)[0] + ";")
+                        f"an object in the way is an error: {clash}", role=role)  # fmt: skip
+            ask("DROP " + re.match(r"\w+ [\w.]+", clash)[0] + ";")
         same(snapshot(), before, "and the failures leave nothing")
 
 
+REFUSED_TO_OWNER = (
+    ("ALTER EXTENSION bloomtype DROP FUNCTION bloom_agg_final(internal)", "42501"),
+    ("ALTER EXTENSION bloomtype UPDATE TO '0.9.0'", "22023"),
+    (f"ALTER FUNCTION bloom_cardinality(bloomfilter) OWNER TO {ROLE}", "42501"),
+    ("ALTER FUNCTION bloom_cardinality(bloomfilter) SET search_path = work", "42501"),
+    ("CREATE OR REPLACE FUNCTION bloom_cardinality(bloomfilter) RETURNS float8 LANGUAGE sql RETURN 1", "42501"),
+    ("CREATE FUNCTION own(internal) RETURNS bloomfilter LANGUAGE C "
+     "AS 'bloomtype', 'bloomfilter_agg_final'", "42501"),
+    ("CREATE AGGREGATE own(int) "
+     "(SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final)", "42P13"),
+    ("CREATE AGGREGATE own(internal) (SFUNC = bloom_agg_combine, STYPE = internal)", "42P13"),
+    ("ALTER TYPE bloomfilter SET (STORAGE = main)", "42501"),
+    ("ALTER OPERATOR @> (bloomfilter, anycompatible) SET (RESTRICT = NONE)", "42501"),
+    ("CREATE OPERATOR CLASS own FOR TYPE bloomfilter USING hash AS OPERATOR 1 =", "42501"),
+    ("DROP FUNCTION bloom_cardinality(bloomfilter)", "2BP01"),
+    ("DROP TYPE bloomfilter", "2BP01"),
+    ("SELECT bloom_agg_final(NULL)", "42883|0A000"),
+    ("SELECT bloom_agg_final('a'::internal)", "42846|0A000"),
+)
+
+
 def test_ordinary_user():
-    """Who may create objects in the database may create the extension, and gets no power by it."""
-    with Database(), Database("_copy", ROLE) as copy, tempfile.TemporaryDirectory() as directory:
-        psql(f"REVOKE CREATE ON DATABASE {NAME} FROM PUBLIC; CREATE SCHEMA work AUTHORIZATION {ROLE};")
+    """A user with CREATE on the database may create the extension, and gains no power by it."""
+    with fresh_database(), fresh_database("_copy", ROLE) as copy, tempfile.TemporaryDirectory() as directory:
+        ask(f"REVOKE CREATE ON DATABASE {NAME} FROM PUBLIC; CREATE SCHEMA work AUTHORIZATION {ROLE};")
         before = snapshot()
         refused("CREATE EXTENSION bloomtype SCHEMA work;", "42501",
                 "CREATE EXTENSION needs CREATE on the database", role=ROLE)  # fmt: skip
         same(snapshot(), before, "and the failure leaves nothing")
-        psql(f"GRANT CREATE ON DATABASE {NAME} TO {ROLE};")
-        psql("CREATE EXTENSION bloomtype SCHEMA work;", role=ROLE)
-        owners = psql(f"SELECT DISTINCT rolsuper FROM ({MEMBERS}) m, pg_proc p, pg_roles r "
-                      "WHERE p.oid = objid AND classid = 'pg_proc'::regclass AND r.oid = proowner;")  # fmt: skip
+        ask(f"GRANT CREATE ON DATABASE {NAME} TO {ROLE};")
+        ask("CREATE EXTENSION bloomtype SCHEMA work;", role=ROLE)
+        owners = ask(f"SELECT DISTINCT rolsuper FROM ({MEMBERS}) m, pg_proc p, pg_roles r "
+                     "WHERE p.oid = objid AND classid = 'pg_proc'::regclass AND r.oid = proowner;")  # fmt: skip
         same(owners, ["t"], "functions in C stay a superuser's")
-        for command, state in (
-            ("ALTER EXTENSION bloomtype DROP FUNCTION bloom_agg_final(internal)", "42501"),
-            ("ALTER EXTENSION bloomtype UPDATE TO '0.9.0'", "22023"),
-            (f"ALTER FUNCTION bloom_cardinality(bloomfilter) OWNER TO {ROLE}", "42501"),
-            ("ALTER FUNCTION bloom_cardinality(bloomfilter) SET search_path = work", "42501"),
-            ("CREATE OR REPLACE FUNCTION bloom_cardinality(bloomfilter) RETURNS float8 LANGUAGE sql RETURN 1", "42501"),
-            ("CREATE FUNCTION own(internal) RETURNS bloomfilter LANGUAGE C "
-             "AS 'bloomtype', 'bloomfilter_agg_final'", "42501"),
-            ("CREATE AGGREGATE own(int) "
-             "(SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_final)", "42P13"),
-            ("CREATE AGGREGATE own(internal) (SFUNC = bloom_agg_combine, STYPE = internal)", "42P13"),
-            ("ALTER TYPE bloomfilter SET (STORAGE = main)", "42501"),
-            ("ALTER OPERATOR @> (bloomfilter, anycompatible) SET (RESTRICT = NONE)", "42501"),
-            ("CREATE OPERATOR CLASS own FOR TYPE bloomfilter USING hash AS OPERATOR 1 =", "42501"),
-            ("DROP FUNCTION bloom_cardinality(bloomfilter)", "2BP01"),
-            ("DROP TYPE bloomfilter", "2BP01"),
-            ("SELECT bloom_agg_final(NULL)", "42883|0A000"),
-            ("SELECT bloom_agg_final('a'::internal)", "42846|0A000"),
-        ):
+        for command, state in REFUSED_TO_OWNER:
             refused(f"SET search_path = work; {command};", state, f"refused to its owner: {command}", role=ROLE)
-        psql("SET search_path = pg_catalog;" + within(OBJECTS, "work"), role=ROLE)
-        expected = psql(within(QUESTIONS, "work"), role=ROLE)
-        psql("CREATE SCHEMA elsewhere;", role=ROLE)
+        ask("SET search_path = pg_catalog;" + within(OBJECTS, "work"), role=ROLE)
+        expected = ask(within(QUESTIONS, "work"), role=ROLE)
+        ask("CREATE SCHEMA elsewhere;", role=ROLE)
         refused("ALTER EXTENSION bloomtype SET SCHEMA elsewhere;", "42501",
                 "members that are a superuser's do not move", role=ROLE)  # fmt: skip
-        psql("ALTER EXTENSION bloomtype SET SCHEMA elsewhere;")
-        same(psql(within(QUESTIONS, "elsewhere"), role=ROLE), expected, "unless a superuser moves them")
+        ask("ALTER EXTENSION bloomtype SET SCHEMA elsewhere;")
+        same(ask(within(QUESTIONS, "elsewhere"), role=ROLE), expected, "unless a superuser moves them")
         path = f"{directory}/dump"
         dumped = run("pg_dump", "--no-owner", "--format=custom", "-f", path, NAME)
         environment = {**os.environ, "PGOPTIONS": f"-c session_authorization={ROLE}"}
-        psql("DROP SCHEMA public;", copy)
-        psql(f"CREATE SCHEMA public AUTHORIZATION {ROLE};", copy)
+        ask("DROP SCHEMA public;", copy)
+        ask(f"CREATE SCHEMA public AUTHORIZATION {ROLE};", copy)
         restored = run("pg_restore", "--exit-on-error", "--no-owner", f"--role={ROLE}", "-d", copy, path,
                        env=environment)  # fmt: skip
         ok(dumped.returncode == restored.returncode == 0, "restored by an ordinary user",
            dumped.stderr, restored.stderr)  # fmt: skip
-        same(psql(within(QUESTIONS, "elsewhere"), copy), expected, "the same answers from what was restored")
-        psql("DROP EXTENSION bloomtype CASCADE;", role=ROLE)
-        same(psql("SELECT count(*) FROM pg_proc WHERE proname ~ '^bloom';"), ["0"], "the owner may drop it")
+        same(ask(within(QUESTIONS, "elsewhere"), copy), expected, "the same answers from the restored database")
+        ask("DROP EXTENSION bloomtype CASCADE;", role=ROLE)
+        same(ask("SELECT count(*) FROM pg_proc WHERE proname ~ '^bloom';"), ["0"], "the owner may drop it")
 
 
 def main():
     clean_up_when_terminated()
-    psql(f"CREATE ROLE {ROLE} LOGIN;", "postgres")
+    ask(f"CREATE ROLE {ROLE} LOGIN;", "postgres")
     try:
-        for function in test_schemas, test_dump, test_traps, test_ordinary_user:
+        for function in test_schemas, test_dump, test_traps, test_clashes, test_ordinary_user:
             part(function)
     finally:
-        psql(f"DROP ROLE {ROLE};", "postgres")
+        ask(f"DROP ROLE {ROLE};", "postgres")
     done()
 
 

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import done, ok, same, skip
+from tap import done, ok, same, skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "script/dev/lib.sh"

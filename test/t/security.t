@@ -1,12 +1,8 @@
 #!/usr/bin/python3 -B
-"""The attacks of doc/security.md, carried out as somebody would who has read doc/format.md, and the
-means against them. What the attacker computes comes from test/golden/reference.py and from the
-specification of XXH64, what must come of it from theory, and the server is asked whether it is so.
+"""The attacks of doc/security.md, carried out by somebody who has read doc/format.md, and the defences. The attacker
+computes with test/golden/reference.py and the specification of XXH64. Expected effects come from theory.
 
-    prove test/t/security.t        PGDATABASE names a database with the extension bloomtype
-
-Needs python3-xxhash, psql, pgcrypto and a superuser. Everything is rolled back. All that is random
-comes from fixed seeds; bounds on it are 4 standard deviations.
+Needs pgcrypto. Everything is rolled back. Random values come from fixed seeds; their bounds are 4 standard deviations.
 """
 
 import functools
@@ -14,26 +10,20 @@ import hashlib
 import hmac
 import math
 import random
-import re
 import statistics
 import struct
 import sys
 import uuid
 
-import harness
+from session import Session, psycopg, quote, value
+from tap import done, ok, part, same
 import reference as ref
-from harness import done, ok, quote, same, value
 
 U64 = ref.U64
 SEED = 0x5EC0DE  # known to the attacker, as he can read the filter
 RATE = 0.01
 KEY = hashlib.sha256(b"not known to the attacker").digest()
 SIGMAS = 4
-
-
-# ---------------------------------------------------------------------------------------------------
-# Comparisons
-# ---------------------------------------------------------------------------------------------------
 
 
 def between(low, got, high, name):
@@ -48,33 +38,28 @@ def near_binomial(hits, tries, rate, name):
     near(hits, tries * rate, math.sqrt(tries * rate * (1 - rate)), name)
 
 
-# ---------------------------------------------------------------------------------------------------
-# The server
-# ---------------------------------------------------------------------------------------------------
+class Rolled(Session):
+    """A session in a schema of its own and one transaction, which is rolled back."""
 
-SETUP = """
-SET client_min_messages = warning;
-SET bytea_output = hex;
-SET extra_float_digits = 3;
-BEGIN;
-CREATE SCHEMA bloomtype_security;
-SELECT set_config('search_path', 'bloomtype_security, ' || extnamespace::regnamespace, true)
-FROM pg_extension WHERE extname = 'bloomtype' \\g /dev/null
-"""
+    settings = """
+        SET client_min_messages = warning;
+        SET extra_float_digits = 3;
+        BEGIN;
+        CREATE SCHEMA bloomtype_security;
+        SELECT set_config('search_path', 'bloomtype_security, ' || extnamespace::regnamespace, true)
+        FROM pg_extension WHERE extname = 'bloomtype';
+        """
 
 
-def psql(script):
-    """What a script prints, which is then rolled back."""
-    pgcrypto = "CREATE EXTENSION IF NOT EXISTS pgcrypto;\n" if "hmac(" in script else ""
-    return harness.psql(SETUP + pgcrypto + script)
+def run(script):
+    """The lines of a script, which is then rolled back."""
+    with Rolled("CREATE EXTENSION IF NOT EXISTS pgcrypto" if "hmac(" in script else "") as session:
+        return session.ask(script)
 
 
 def ask(*expressions, setup=""):
     """The values of these SQL expressions."""
-    answers = psql(setup + "".join(f"SELECT {expression};\n" for expression in expressions))
-    if len(answers) != len(expressions):
-        sys.exit(f"{len(expressions)} questions, {len(answers)} answers")
-    return answers
+    return run(setup + "".join(f"SELECT {expression};\n" for expression in expressions))
 
 
 def rows(sql_type, values):
@@ -100,9 +85,7 @@ def keyed(text):
 SQL_KEYED = f"hmac(convert_to(x, 'UTF8'), {quote(chr(92) + 'x' + KEY.hex())}, 'sha256')"
 
 
-# ---------------------------------------------------------------------------------------------------
 # XXH64, from its specification
-# ---------------------------------------------------------------------------------------------------
 
 P1, P2, P3, P4, P5 = (
     0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5,
@@ -234,10 +217,7 @@ def test_collisions_under_every_seed():
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------------------------------------------
-# Choosing what is inserted
-# ---------------------------------------------------------------------------------------------------
-
+# The attacker chooses elements
 
 def bits_of(f, h):
     return set(ref.bit_numbers(h, f.layout, f.k, f.m))
@@ -245,8 +225,8 @@ def bits_of(f, h):
 
 @functools.lru_cache(None)
 def chosen_for_classic(items):
-    """As many texts as the filter has room for, of which each sets k new bits; and how many hashes
-    that took."""
+    """Texts up to the filter's capacity, each of which sets k new bits; and the number of hashes computed to find
+    them."""
     f = ref.create("classic", RATE, items=items, seed=SEED)
     taken = bytearray(f.m)
     texts, tries = [], 0
@@ -270,7 +250,7 @@ def chosen_for_classic(items):
 def fill_block(f, block, bits, source, limit):
     """At most limit integers that all fall into that block and fill it up. Inversion of the
     hash gives an integer for each hash; of 200 hashes in the block the one with most new bits is taken.
-    The set bits has what is set already, and receives the new ones."""
+    The set bits holds the bits that are set, and receives the new ones."""
     nblocks = f.m // ref.BLOCK
     low = -(-(block << 32) // nblocks)
     high = -(-(block + 1 << 32) // nblocks)
@@ -297,7 +277,7 @@ def chosen_for_blocked(items):
 
 
 def expected_tries(f, items):
-    """Mean and standard deviation of the hashes needed for so many elements with only new bits."""
+    """Mean and standard deviation of the number of hashes to find that many elements with only new bits."""
     mean = variance = 0.0
     for i in range(items):
         q = math.prod(1 - (i * f.k + j) / f.m for j in range(f.k))
@@ -325,7 +305,7 @@ def attacked(f, sql_type, values, expression="x"):
 
 
 def alarms(f, sql_type, values, counts):
-    """Is it overfull with the first so many of the values?"""
+    """Is the filter overfull with the first n values, for each n in counts?"""
     return ask(*(
         f"overfull FROM (SELECT bloom_agg(x, {create(f)}) AS f FROM {rows(sql_type, values[:n])}) AS s, bloom_info(f)"
         for n in counts
@@ -355,8 +335,8 @@ def test_pollution_of_a_classic_filter():
 
 
 def worst_blocked(f, items):
-    """The most that items elements can do. The rate is the mean of a convex function of what is set
-    in each block, so it is greatest if as many as possible are full and one has the rest."""
+    """The worst rate that items elements can cause. The rate is the mean of a convex function of the bits set in each
+    block, so it is greatest if as many as possible are full and one has the rest."""
     full, rest = divmod(items * f.k, ref.BLOCK)
     return (full + (rest / ref.BLOCK) ** f.k) / (f.m // ref.BLOCK)
 
@@ -370,14 +350,14 @@ def test_pollution_of_a_blocked_filter():
     same(decoded(data), polluted, "blocked: as foreseen, byte by byte")
     ok(math.isclose(float(rate), polluted.current_rate(), rel_tol=1e-9), "blocked: bloom_fpp is the rate of the bits")
     worst = worst_blocked(f, items)
-    between(0.75 * worst, float(rate), worst, f"blocked: no more than theory's worst, {worst:.4f}, and near it")
+    between(0.75 * worst, float(rate), worst, f"blocked: at most theory's worst, {worst:.4f}, and near it")
     near_binomial(int(hits), 100000, polluted.current_rate(), "blocked: of 100,000 others it seems to hold")
     between(40, float(rate) / RATE, 60, "blocked: times the rate asked for")
     same(overfull, "t", "blocked: overfull shows it")
     dense = f.m // 64
     between(0.15, dense / items, 0.17, "blocked: share of the capacity at which it becomes dense")
     same(alarms(f, "bigint", numbers, (dense - 1, dense)), ["f", "t"], "blocked: overfull shows it from there on")
-    between(1.0, int(cardinality) / items, 1.2, "blocked: cardinality, of which not much is to be seen")
+    between(1.0, int(cardinality) / items, 1.2, "blocked: cardinality hardly shows it")
 
 
 FULL_BLOCKS = """
@@ -403,7 +383,7 @@ def test_pollution_of_one_block():
     low = -(-(block << 32) // nblocks)
     victims = [number_of(low << 32 | source.getrandbits(52), SEED) for _ in range(1000)]
     ask_victims = f"SELECT count(*) FROM filter, {rows('bigint', victims)} WHERE f @> x;\n"
-    answers = psql(
+    answers = run(
         f"CREATE TEMP TABLE filter AS SELECT bloom_agg(x::bigint, {create(f)}) AS f"
         f" FROM generate_series(1, 90000) AS x;\n{ask_victims}" + FULL_BLOCKS
         + f"UPDATE filter SET f = (SELECT bloom_agg(x, f) FROM {rows('bigint', numbers)});\n"
@@ -422,7 +402,7 @@ def test_pollution_of_one_block():
 
 
 def chance_of_more_bits(bits, throws):
-    """The probabilities that 0, 1, ... throws at a block hit more than so many different bits."""
+    """The probabilities that 0, 1, ... throws at a block hit more than this number of different bits."""
     hit = [1.0] + [0.0] * bits
     chances = [0.0]
     for _ in range(throws):
@@ -468,10 +448,7 @@ def test_when_honest_inserts_overfill():
         same(answers, ["f", "f", "t"], f"{layout}: honestly overfull at {low / items:.2f} times its capacity")
 
 
-# ---------------------------------------------------------------------------------------------------
-# Choosing what is asked for
-# ---------------------------------------------------------------------------------------------------
-
+# The attacker chooses probes
 
 @functools.lru_cache(None)
 def members():
@@ -483,7 +460,7 @@ def members():
 
 @functools.lru_cache(None)
 def forged(tries):
-    """Of so many texts those that it seems to hold, found without the server."""
+    """The texts among many that the filter seems to hold, found without the server."""
     f = members()
     candidates = (f"forged{i}" for i in range(tries))
     return [text for text in candidates if f.contains_hash(ref.hash_of(text.encode(), SEED))]
@@ -539,10 +516,7 @@ def test_a_chosen_victim():
         same(ask(*found), ["t|f", "f|f"], f"{layout}: found in a dense filter, not in a sparse one, none overfull")
 
 
-# ---------------------------------------------------------------------------------------------------
 # The recipe
-# ---------------------------------------------------------------------------------------------------
-
 
 def honest_bits(f, items, sets=40):
     """Mean and standard deviation of the bits set, and of the rate, over random sets."""
@@ -582,10 +556,7 @@ def test_the_key_against_forging():
     near_binomial(found, 2000, decoded(data).current_rate(), "keyed: with another key members are found by chance only")
 
 
-# ---------------------------------------------------------------------------------------------------
 # Filters from elsewhere, and rights
-# ---------------------------------------------------------------------------------------------------
-
 
 def test_filters_that_lie():
     ones = ref.Filter("blocked", 1, ref.single(0.99999994), 0, 512, 25, None, b"\xff" * 64)
@@ -601,30 +572,30 @@ def test_filters_that_lie():
     same(len(large.encode() + small.encode()), 128, "128 bytes of filters")
     try:
         ask(f"{value(large)} | {value(small)}")
-    except harness.Failed as failure:
-        ok("of different sizes" in str(failure), "have no union of 256 MiB", failure)
+    except psycopg.Error as problem:
+        ok("of different sizes" in str(problem), "have no union of 256 MiB", problem)
     else:
         ok(False, "have no union of 256 MiB")
 
 
-def plan(query, role=None):
-    lines = psql(
-        "CREATE TABLE patients AS SELECT i AS id, 'p' || i % 50 AS name, i % 10 = 0 AS visible"
-        " FROM generate_series(1, 10000) AS i;\nANALYZE patients;\n"
-        "CREATE VIEW few WITH (security_barrier) AS SELECT * FROM patients WHERE visible;\n"
-        "CREATE TABLE guarded AS SELECT * FROM patients;\nANALYZE guarded;\n"
-        "ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;\n"
-        "CREATE POLICY p ON guarded USING (visible);\n"
-        "CREATE ROLE bloomtype_reader;\nGRANT USAGE ON SCHEMA bloomtype_security TO bloomtype_reader;\n"
-        "GRANT SELECT ON few, guarded TO bloomtype_reader;\n"
-        + ("SET LOCAL ROLE bloomtype_reader;\n" if role else "")
-        + f"EXPLAIN {query};\n"
-    )  # fmt: skip
-    return lines
+GUARDED = """
+CREATE TABLE patients AS SELECT i AS id, 'p' || i % 50 AS name, i % 10 = 0 AS visible
+    FROM generate_series(1, 10000) AS i;
+ANALYZE patients;
+CREATE VIEW few WITH (security_barrier) AS SELECT * FROM patients WHERE visible;
+CREATE TABLE guarded AS SELECT * FROM patients;
+ANALYZE guarded;
+ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON guarded USING (visible);
+CREATE ROLE bloomtype_reader;
+GRANT USAGE ON SCHEMA bloomtype_security TO bloomtype_reader;
+GRANT SELECT ON few, guarded TO bloomtype_reader;
+"""
 
 
-def estimated_rows(lines):
-    return int(re.search(r"rows=(\d+)", lines[0])[1])
+def plan(query, role=""):
+    with Rolled(GUARDED + role) as session:
+        return session.explain(query)
 
 
 def test_barriers():
@@ -637,17 +608,19 @@ def test_barriers():
     )  # fmt: skip
     f = ref.create("blocked", RATE, items=100)
     holds, lacks = (f"{value(f.add([ref.element('text', name)]))} @> name" for name in ("p7", "nobody"))
+    reader = "SET LOCAL ROLE bloomtype_reader"
     for relation in ("few", "guarded"):
-        lines = plan(f"SELECT count(*) FROM {relation} WHERE {holds}", role=True)
-        text = "\n".join(lines)
+        nodes = plan(f"SELECT count(*) FROM {relation} WHERE {holds}", reader)
         if relation == "few":
-            ok("Subquery Scan" in text, "the test stays above a security barrier view", *lines)
+            above = any(node["Node Type"] == "Subquery Scan" for node in nodes)
+            ok(above, "the test stays above a security barrier view", *nodes)
         else:
-            ok(re.search(r"Filter: \(visible AND ", text), "the policy comes before the test", *lines)
-        told = {estimated_rows(plan(f"SELECT * FROM {relation} WHERE {test}", role=True)) for test in (holds, lacks)}
-        same(len(told), 1, f"{relation}: estimates tell nothing of rows that may not be read")
-    told = {estimated_rows(plan(f"SELECT * FROM patients WHERE {test}")) for test in (holds, lacks)}
-    same(len(told), 2, "to whom may read them they do")
+            before = any(node.get("Filter", "").startswith("(visible AND ") for node in nodes)
+            ok(before, "the policy comes before the test", *nodes)
+        estimates = {plan(f"SELECT * FROM {relation} WHERE {test}", reader)[0]["Plan Rows"] for test in (holds, lacks)}
+        same(len(estimates), 1, f"{relation}: estimates tell nothing of rows that may not be read")
+    estimates = {plan(f"SELECT * FROM patients WHERE {test}")[0]["Plan Rows"] for test in (holds, lacks)}
+    same(len(estimates), 2, "to whom may read them they do")
 
 
 def test_what_plans_show():
@@ -660,8 +633,9 @@ def test_what_plans_show():
         ("a parameter, generic plan", prepared.format("force_generic_plan"), f"EXECUTE ask ({value(f)})", False),
         ("a scalar subquery", "", "SELECT FROM numbers WHERE (SELECT f FROM stored) @> x", False),
     ):
-        lines = psql(f"{stored}{setup}EXPLAIN ANALYZE {query};\n")
-        same(f.encode().hex() in "\n".join(lines), shown, f"{name} is {'' if shown else 'not '}printed in a plan")
+        with Rolled(stored + setup) as session:
+            nodes = session.explain(query, ", ANALYZE")
+        same(f.encode().hex() in str(nodes), shown, f"{name} is {'' if shown else 'not '}printed in a plan")
 
 
 for test in (
@@ -681,5 +655,5 @@ for test in (
     test_barriers,
     test_what_plans_show,
 ):
-    test()
+    part(test)
 done()

@@ -14,9 +14,8 @@ import contextlib
 import os
 import re
 
-import psycopg
-
-from harness import clean_up_when_terminated, done, note, ok, part, same, skip
+from session import psycopg
+from tap import clean_up_when_terminated, done, note, ok, part, same, skip
 
 # ---------------------------------------------------------------------------------------------------
 # The catalog

@@ -6,9 +6,8 @@ import json
 import pathlib
 import re
 
-import psycopg
-
-from harness import done, ok, part, same, skip
+from session import psycopg
+from tap import done, ok, part, same, skip
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Files that may name an archive or a package with its version.
