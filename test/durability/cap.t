@@ -3,8 +3,8 @@
 
     test/durability/cap.t [dump|limits|text|binary...]      PG_CONFIG names the PostgreSQL that has the extension
 
-Also shows where PostgreSQL's limit of 1 GB for a value or a row in text form ends it, and the most memory that
-each program took. Takes 4 GB of memory and 15 GB of disk.
+Also shows where PostgreSQL's limit of 1 GB for a value or a row in text form stops them, and the peak memory of each
+program. Takes 4 GB of memory and 15 GB of disk.
 """
 
 import contextlib
@@ -15,8 +15,9 @@ import sys
 import threading
 import time
 
-from durable import DATABASE, Server, SqlError, children, main, own_directory, server_user
-from harness import note, ok, same
+from durable import DATABASE, Failed, Server, children, main, own_directory, server_user
+from session import psycopg
+from tap import note, ok, same
 
 HEADER = 28
 BITS = 2 ** 31
@@ -35,7 +36,7 @@ subscriber = Server(directory, "subscriber")
 
 @contextlib.contextmanager
 def watched(label):
-    """Shows how long something took, and the most memory of each program that it ran."""
+    """Shows the time that something took, and the peak memory of each program that it ran."""
     peaks, done = {}, threading.Event()
 
     def watch():
@@ -64,7 +65,7 @@ def largest(layout="blocked"):
     """The largest number of elements that a filter may be made for."""
     try:
         server.sql(f"SELECT bloom_create(1::bigint << 40, 0.01, '{layout}')")
-    except SqlError as error:
+    except psycopg.Error as error:
         return int(re.search(r"enough for (\d+) elements", str(error))[1])
 
 
@@ -98,13 +99,14 @@ def setup():
 
 
 def digests(database=DATABASE, table="caps", on=server):
-    return on.sql(f"SELECT name, n, length(f::bytea), sha256(f::bytea) FROM {table} ORDER BY name", database)
+    return on.sql(f"SELECT name, n, length(f::bytea), sha256(f::bytea) FROM {table} ORDER BY name",
+                  database=database)
 
 
 def lost(database, step, on=server):
     return on.value(f"SELECT string_agg(name || ' ' || c, ', ') FROM (SELECT name, count(*) AS c FROM caps, "
                     f"LATERAL generate_series(1, n, {step}) AS i WHERE NOT f @> ({ELEMENT}) GROUP BY name) AS v",
-                    database)
+                    database=database)
 
 
 def restored(label, restore, table="caps", step=1000):
@@ -129,7 +131,7 @@ def dumped(form, table="caps", step=1000, options=()):
         sum(os.path.getsize(os.path.join(path, name)) for name in os.listdir(path))
 
     def restore():
-        server.sql("CREATE EXTENSION bloomtype", "restored")
+        server.sql("CREATE EXTENSION bloomtype", database="restored")
         if form == "plain":
             server.run("psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-f", path, env={"PGDATABASE": "restored"})
         else:
@@ -147,7 +149,7 @@ def copied_binary():
 
     def restore():
         server.sql(f"CREATE EXTENSION bloomtype; CREATE TABLE caps (name text, n integer, touched integer, "
-                   f"f bloomfilter); COPY caps FROM '{path}' (FORMAT binary)", "restored")
+                   f"f bloomfilter); COPY caps FROM '{path}' (FORMAT binary)", database="restored")
 
     restored(f"COPY BINARY, {os.path.getsize(path) / 1e6:.0f} MB", restore)
     os.remove(path)
@@ -158,7 +160,7 @@ def fails(label, pattern, what):
     try:
         what()
         said = ""
-    except SqlError as error:
+    except (Failed, psycopg.Error) as error:
         said = str(error)
     note(f"{label}: {said.strip().split(chr(10))[0][-150:]}")
     ok(re.search(pattern, said) and server.value("SELECT 1") == "1", f"{label}: an error, and the server goes on", said)

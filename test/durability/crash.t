@@ -9,8 +9,8 @@ exactly those are there (or one more of each client, whose answer was lost with 
 noted SHA-256 and all its elements, can be found by the hash index, and verify_heapam() (where the server has
 amcheck) finds nothing amiss. In every other round the server is killed a second time, while it recovers.
 
-fsync is off, as the operating system lives on: what was written is in its cache. full_page_writes is on, since
-SIGKILL may tear a page.
+fsync is off because the operating system, whose cache has all that was written, goes on. full_page_writes is on
+because SIGKILL may tear a page.
 """
 
 import os
@@ -19,7 +19,7 @@ import subprocess
 import time
 
 from durable import DATABASE, Server, main, own_directory
-from harness import note, ok, same
+from tap import note, ok, same
 
 ROUNDS = int(os.environ.get("ROUNDS", "20"))
 CLIENTS = 4
@@ -62,7 +62,7 @@ COMMIT;
 
 
 def load(number):
-    """Starts the clients, kills the server when all of them have committed something, and takes note of what."""
+    """Starts the clients, kills the server when all of them have committed something, and notes what they committed."""
     home = os.path.join(directory, f"round{number}")
     os.mkdir(home)
     script = os.path.join(home, "load.sql")
@@ -104,7 +104,7 @@ def kill_in_recovery():
 
 
 def check(number, amcheck):
-    """What is wrong after recovery: an empty list if nothing is."""
+    """A list of the faults after recovery."""
     wrong = []
     for client in range(CLIENTS):
         answered = committed[number, client]
@@ -158,7 +158,8 @@ def run():
     if amcheck:
         server.sql("CREATE EXTENSION amcheck")
     same(server.value("SELECT current_setting('fsync') || current_setting('full_page_writes') "
-                      "|| current_setting('synchronous_commit')"), "offonon", "the settings are what is said above")
+                      "|| current_setting('synchronous_commit')"), "offonon",
+         "fsync is off, full_page_writes and synchronous_commit are on")
     for number in range(1, ROUNDS + 1):
         victims = load(number)
         if number % 2 == 0:
@@ -169,11 +170,11 @@ def run():
         rows, size = server.sql("SELECT count(*), sum(length(f::bytea)) / 1000000 FROM "
                                 "(SELECT f FROM made UNION ALL SELECT f FROM kept) AS v")[0]
         ok(not wrong, f"round {number}: after {answered} transactions {victims} processes were killed"
-           f"{' twice' if number % 2 == 0 else ''}; {rows} filters ({size} MB) are what they must be", *wrong)
+           f"{' twice' if number % 2 == 0 else ''}; {rows} filters ({size} MB) are right", *wrong)
     note(f"{sum(committed.values())} transactions in {ROUNDS} rounds")
     begun, redone = logged("automatic recovery in progress"), logged("redo done")
     ok(begun >= ROUNDS + ROUNDS // 2,
-       f"the server has begun to recover {begun} times, and come to an end {redone} times")
+       f"the server began to recover {begun} times, and finished {redone} times")
     same(logged("PANIC") + logged("invalid page"), 0, "no PANIC in the log")
     server.stop()
 

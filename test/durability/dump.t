@@ -3,9 +3,9 @@
 
     test/durability/dump.t       PG_CONFIG names the PostgreSQL that has the extension
 
-With DURABILITY_SHARE, a directory, the dumps travel: the first release to run makes the filters, notes their
-SHA-256 and leaves its dumps there; every later one restores those of the release before it, and the custom one of
-each before that, and leaves dumps of what it restored. Without it, one server restores its own dumps.
+DURABILITY_SHARE names a directory for dumps that travel from release to release. The first release makes the filters
+and notes their SHA-256. Each later one restores the dumps of the release before it, and the custom dump of each
+earlier one. Every release leaves its dumps there. Without the directory, one server restores its own dumps.
 """
 
 import json
@@ -14,7 +14,7 @@ import shutil
 
 from durable import (DATABASE, Server, lost_elements, main, manifest, megabytes, own_directory, server_user, setup,
                      verify)
-from harness import note, ok, same
+from tap import note, ok, same
 
 OID = "SELECT 'bloomfilter'::regtype::oid"
 FORMATS = ["plain", "inserts", "custom", "directory", "binary"]
@@ -42,9 +42,9 @@ def dump(database, form, path):
         for section in "pre-data", "post-data":
             server.run("pg_dump", f"--section={section}", f"--file={path}/{section}", database)
         for table in TABLES:
-            server.sql(f"COPY {table} TO '{path}/{table}' (FORMAT binary)", database)
+            server.sql(f"COPY {table} TO '{path}/{table}' (FORMAT binary)", database=database)
         with open(f"{path}/oid", "w") as file:
-            file.write(server.value(OID, database))
+            file.write(server.value(OID, database=database))
     elif form == "inserts":
         server.run("pg_dump", "--rows-per-insert=100", f"--file={path}", database)
     else:
@@ -53,22 +53,27 @@ def dump(database, form, path):
         os.chmod(path, 0o755)  # the next release's user may be another one
 
 
+def run_script(database, path):
+    server.run("psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-f", path, env={"PGDATABASE": database})
+
+
 def restore(database, form, path):
     server.run("createdb", database)
     if form == "binary":
         # Arrays and composite values have the OID of the type in their binary form, so let it be another one.
-        load = [f"CREATE TYPE one_more_in_{major} AS (a integer);", f"\\i {path}/pre-data", "SET search_path = public;"]
-        load += [f"COPY {table} FROM '{path}/{table}' (FORMAT binary);" for table in TABLES]
-        load += [f"\\i {path}/post-data", "REFRESH MATERIALIZED VIEW public.united;"]
-        server.sql("\n".join(load), database)
+        server.sql(f"CREATE TYPE one_more_in_{major} AS (a integer)", database=database)
+        run_script(database, f"{path}/pre-data")
+        server.sql(*(f"COPY {table} FROM '{path}/{table}' (FORMAT binary)" for table in TABLES), database=database)
+        run_script(database, f"{path}/post-data")
+        server.sql("REFRESH MATERIALIZED VIEW united", database=database)
     elif form in ("plain", "inserts"):
-        server.run("psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-f", path, env={"PGDATABASE": database})
+        run_script(database, path)
     else:
         server.run("pg_restore", "--exit-on-error", f"--dbname={database}", path)
 
 
 def control(want):
-    """Damage must show: one bit, a filter that is gone, and one in place of another."""
+    """The proof must notice damage: one bit, a missing filter, and one in place of another."""
     server.run("createdb", f"--template={DATABASE}", "damaged")
     server.sql("""
         UPDATE filters_lz4 SET f = set_byte(f::bytea, 100, get_byte(f::bytea, 100) # 4)::bloomfilter
@@ -76,7 +81,7 @@ def control(want):
         DELETE FROM in_domain WHERE id = (SELECT min(id) FROM in_domain);
         UPDATE composites SET c.f = bloom_create(10)
             WHERE id = (SELECT min(id) FROM composites WHERE type = 'uuid' AND n = 3000);
-        """, "damaged")
+        """, database="damaged")
     got, _ = manifest(server, "damaged")
     wrong = sorted(name.split()[0] for name in want.keys() | got.keys() if want.get(name, 0) != got.get(name, 0))
     same(wrong, ["composite", "domain", "table"], "control: a bit, a missing filter and a wrong one are noticed")
@@ -85,7 +90,7 @@ def control(want):
 
 
 def make():
-    """The first release: makes the filters and notes what they are."""
+    """Makes the filters in the first release, and notes their digests."""
     setup(server)
     want, _ = manifest(server)
     with open(os.path.join(share, "manifest.json"), "w") as file:
@@ -115,7 +120,7 @@ def travel():
             restore("restored", form, path)
             if form == "binary":
                 with open(f"{path}/oid") as file:
-                    ok(file.read() != server.value(OID, "restored"),
+                    ok(file.read() != server.value(OID, database="restored"),
                        "the type has another OID than where it was copied")
             verify(server, want, f"{source} to {major}, {form} ({megabytes(size_of(path))})", "restored")
             if source == sources[-1] and source != str(major):

@@ -3,7 +3,7 @@ in text and in binary form.
 """
 
 from durable import ELEMENTS, DATABASE, lost_elements, manifest, setup
-from harness import note, ok, same
+from tap import note, ok, same
 
 # One table with a key, one whose rows are found by comparing all columns, one the same in arrays, a composite
 # value and a domain, and one whose filters are found through a hash index.
@@ -34,6 +34,7 @@ PLACES = {
     "hashed": "SELECT row_number() OVER (ORDER BY type, first, n, f::bytea), type, first, n, f FROM hashed",
 }
 
+# Each statement is a transaction.
 FILL = """
 INSERT INTO keyed SELECT DISTINCT ON (id) id, type, first, n, 0, f FROM filters WHERE {which} ORDER BY id;
 INSERT INTO whole SELECT id, type, first, n, 0, f FROM keyed WHERE {which};
@@ -42,7 +43,7 @@ INSERT INTO nested SELECT id, type, first, n, 0, f, (type, f)::named, ARRAY[NULL
 INSERT INTO hashed SELECT f, type, first, n FROM keyed WHERE {which} AND n < 1000 AND id % 3 = 0;
 """
 
-# Unchanged filters, in line and out of line; changed ones; filters that come, go and change places; deleted rows.
+# Unchanged filters, inline and out of line; changed filters; filters that come, go and change places; deleted rows.
 CHANGES = [
     ("rows are updated, their filters are not",
      "UPDATE {table} SET touched = 1 WHERE id % 2 = 0"),
@@ -64,6 +65,10 @@ CHANGES = [
     ("a large transaction, sent while it is under way",
      "BEGIN; UPDATE {table} SET f = f | f, touched = 6; UPDATE {table} SET touched = 7; COMMIT"),
 ]
+
+
+def statements_of(text):
+    return filter(None, map(str.strip, text.split(";")))
 
 
 def caught_up(publisher, subscriber):
@@ -92,14 +97,14 @@ def subscribe(publisher, subscriber, binary):
     label = f"{publisher.major} to {subscriber.major} in {form}"
     # Since 16 a large transaction may be applied by a worker while it is under way.
     streaming = "parallel" if binary and subscriber.major >= 16 else "on"
-    publisher.sql(FILL.format(which="id % 2 = 0"))
+    publisher.sql(*statements_of(FILL.format(which="id % 2 = 0")))
     subscriber.sql(f"CREATE SUBSCRIPTION durability CONNECTION '{publisher.conninfo()}' PUBLICATION durability "
                    f"WITH (binary = {str(binary).lower()}, streaming = {streaming})")
     subscriber.poll("SELECT count(*) FILTER (WHERE srsubstate = 'r') = 4 AND count(*) = 4 FROM pg_subscription_rel")
     caught_up(publisher, subscriber)
     compare(publisher, subscriber, f"{label}, initial copy")
 
-    publisher.sql(FILL.format(which="id % 2 = 1"))
+    publisher.sql(*statements_of(FILL.format(which="id % 2 = 1")))
     caught_up(publisher, subscriber)
     compare(publisher, subscriber, f"{label}, inserted")
 
@@ -108,15 +113,15 @@ def subscribe(publisher, subscriber, binary):
             statements.format(table=table, integer=ELEMENTS["integer"],
                               integer_first=ELEMENTS["integer"].replace("i ", "first "))
             for table in ("keyed", "whole", "nested"))
-        publisher.sql(text)
+        publisher.sql(*statements_of(text))
         publisher.sql("UPDATE nested SET c = (type, f)::named, fs = ARRAY[NULL, f]::bloomfilter[], "
                       "cs = ARRAY[(NULL, f)]::named[] WHERE (c).f IS DISTINCT FROM f")
         caught_up(publisher, subscriber)
         compare(publisher, subscriber, f"{label}, {name}")
 
-    publisher.sql("UPDATE hashed SET f = bloom_add(f, NULL::integer), n = n - 1 WHERE n > 250;"
-                  "DELETE FROM hashed WHERE n BETWEEN 30 AND 100;"
-                  "UPDATE hashed SET f = NULL, type = NULL WHERE n = 4;")
+    publisher.sql("UPDATE hashed SET f = bloom_add(f, NULL::integer), n = n - 1 WHERE n > 250",
+                  "DELETE FROM hashed WHERE n BETWEEN 30 AND 100",
+                  "UPDATE hashed SET f = NULL, type = NULL WHERE n = 4")
     caught_up(publisher, subscriber)
     compare(publisher, subscriber, f"{label}, rows found by their filter")
     probed, lost = lost_elements(subscriber, places=PLACES)

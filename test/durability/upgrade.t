@@ -7,7 +7,7 @@
 import os
 
 from durable import Server, main, manifest, own_directory, setup, verify
-from harness import note
+from tap import note
 from replicate import replicate
 
 OLD, NEW = int(os.environ["OLD"]), int(os.environ["NEW"])
@@ -15,7 +15,7 @@ directory = own_directory()
 
 
 def init(name, major):
-    # The two must agree; 18 has checksums unless told otherwise.
+    # Both must agree; 18 has checksums by default.
     options = ["--no-data-checksums"] if major >= 18 else []
     return Server(directory, name, major).init(*options, wal_level="logical", logical_decoding_work_mem="'1MB'")
 
@@ -33,9 +33,9 @@ def upgrade(old, want, mode):
 
 
 def goes_on(new, want, label):
-    """What was upgraded can be written to and dumped."""
-    new.sql("UPDATE filters SET f = bloom_add(f, NULL::text) WHERE id % 3 = 0;"
-            "VACUUM FULL filters; REINDEX TABLE filters")
+    """The upgraded server can be written to and dumped."""
+    new.sql("UPDATE filters SET f = bloom_add(f, NULL::text) WHERE id % 3 = 0",
+            "VACUUM FULL filters", "REINDEX TABLE filters")
     verify(new, want, f"{label}, updated, VACUUM FULL, REINDEX")
     path = os.path.join(new.home, "dump")
     new.run("pg_dump", "--format=custom", f"--file={path}")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
-"""check.py COMMAND...: the core alone, without PostgreSQL, against the golden vectors: what answer.c,
-run as COMMAND, makes of the inputs in vectors.json must be the outputs there, byte for byte, and every
-filter there must be read and written back as it was. test/unit/Makefile runs it."""
+"""check.py COMMAND...: the core alone, without PostgreSQL, against the golden vectors. From the inputs in vectors.json
+answer.c, run as COMMAND, must compute the outputs byte for byte, and it must read every filter and write it back
+unchanged. test/unit/Makefile runs this."""
 
 import functools
 import hashlib
@@ -13,7 +13,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(HERE, "..", "t"))
-from harness import done, ok, same  # noqa: E402
+from tap import done, ok, same  # noqa: E402
 
 VECTORS = os.path.join(HERE, "vectors.json")
 

@@ -1,8 +1,7 @@
 #!/bin/bash
-# golden.t in databases of other encodings than UTF-8: text must hash there as its
-# UTF-8 does, or where nobody knows what it is, as its bytes. What has no form in
-# UTF-8 must be an error. Prints TAP; connects as psql does, as somebody who may
-# create databases.
+# golden.t in databases of other encodings than UTF-8: text must have the hash of its
+# UTF-8 form, or in SQL_ASCII of its bytes. Text without a form in UTF-8 must be an
+# error. Prints TAP; connects as psql does, as a user who may create databases.
 set -uo pipefail
 
 golden=$(dirname "$0")/golden.t
@@ -32,7 +31,7 @@ expect() {
     echo "1..$tests"
 }
 
-# Runs a script in WIN1252 whose only output is to be t.
+# Runs a script in WIN1252 whose only output must be t.
 expect_plan() {
     local got
     got=$(PGCLIENTENCODING=WIN1252 psql -XAtq 2>&1)
@@ -43,14 +42,14 @@ expect_plan() {
 {
     within LATIN1 "$golden"
     within SQL_ASCII "$golden"
-    # 0x81 stands for nothing in WIN1252, and 0x80 for the sign of the euro, in UTF-8 E2 82 AC.
+    # In WIN1252 0x81 is no character, and 0x80 is the euro sign, E2 82 AC in UTF-8.
     within WIN1252 expect WIN1252 <<'END'
 t substr(bloom_agg(chr(128))::bytea, 29) = substr(bloom_agg('\xe282ac'::bytea)::bytea, 29)
 22P05 bloom_agg(chr(129))
 22P05 bloom_agg('a'::text) @> chr(129)
 t bloom_agg(convert_to(chr(129), 'WIN1252')) @> '\x81'::bytea
 END
-    # The planner looks at common values that the query never comes to.
+    # The planner looks at common values that the query never reads.
     within WIN1252 expect_plan <<'END'
 CREATE TABLE common AS SELECT i, CASE WHEN i < 100 THEN 'a' || i ELSE chr(129) END AS x FROM generate_series(1, 1000) AS i;
 ANALYZE common;

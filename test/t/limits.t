@@ -1,28 +1,28 @@
 #!/usr/bin/python3 -B
-"""Too little memory and killed workers: an error, and the server and all that is stored live on.
+"""Too little memory and killed workers give an error; the server goes on and loses nothing.
 
-    prove -v test/t/limits.t       PG_CONFIG, or the pg_config in PATH, chooses the PostgreSQL
-
-Starts a private server, since it limits and kills processes of it. Every function and aggregate, as the
-catalog lists them, works on filters of 16 MiB in a process that may take ever more memory, from next to
-none. That PostgreSQL restarts all its processes when one is killed with SIGKILL is its design; nothing
-that was committed may be lost then. Needs prlimit from util-linux.
+Starts a private server of PG_CONFIG's PostgreSQL, and limits and kills its processes. Every function and aggregate in
+the catalog works on filters of 16 MiB in a process that may take more memory from one run to the next. PostgreSQL
+restarts all its processes when one is killed with SIGKILL; nothing that was committed may be lost then. Needs prlimit
+from util-linux.
 """
 
+import concurrent.futures
+import contextlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 
-from harness import Failed, done, note, ok, part, same, sanitized, skip, wide
+from session import CHEAP_WORKERS, in_thread, psycopg, sanitized, wide
+from tap import done, note, ok, part, same, skip
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "durability"))
 import durable  # noqa: E402
 
 BITS = 1 << 27
-ROOM = (1, 12, 28, 52, 84)  # MiB that a backend may take beyond what it has
+ROOM = (1, 12, 28, 52, 84)  # MiB that a backend may take beyond its present size
 PATIENCE = 60  # seconds
 
 
@@ -43,28 +43,13 @@ class Server(durable.Server):
     def logged(self, text):
         return any(text in line for line in self.log())
 
-    def session(self, script, *options):
-        process = subprocess.Popen(
-            [f"{self.bin}/psql", "-XAtq", "-v", "VERBOSITY=sqlstate", *options],
-            env={**os.environ, "PGHOST": self.home, "PGPORT": "5432", "PGUSER": "postgres", "PGDATABASE": "postgres"},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
-        )  # fmt: skip
-        process.stdin.write(script)
-        process.stdin.close()
-        process.stdin = None
-        return process
+    def ask(self, *statements, settings=""):
+        with self.connect(settings) as session:
+            return sum(session.each(*statements), [])
 
-    def psql(self, script, strict=True):
-        process = self.session(script, *(("-v", "ON_ERROR_STOP=1") if strict else ()))
-        output, _ = process.communicate()
-        if strict and process.returncode != 0:
-            raise Failed(output[-2000:])
-        return output.split("\n")[:-1]
+    def connect(self, settings="", database="postgres"):
+        return super().connect(settings, database)
 
-
-# ---------------------------------------------------------------------------------------------------
-# Tests
-# ---------------------------------------------------------------------------------------------------
 
 EMPTY = f"'\\x01000106000000000ad7233c0000000000000000{BITS.to_bytes(8, 'little').hex()}'::bloomfilter"
 SETUP = f"""
@@ -91,16 +76,16 @@ VALUES = {
     "anycompatible": "1", "cstring": "bloomfilter_out(d)", "items": "100000000",
 }  # fmt: skip
 
-NEXT = "SELECT # bloom_agg(x, 1000) FROM generate_series(1, 100) x;\n"  # that the session goes on
+NEXT = "SELECT # bloom_agg(x, 1000) FROM generate_series(1, 100) x"  # shows that the session goes on
 
 
 def fingerprints(server):
-    return server.psql("SELECT encode(sha256(x::bytea), 'hex') FROM data, unnest(ARRAY[d, d2, s, s2, e, small]) x;")
+    return server.ask("SELECT encode(sha256(x::bytea), 'hex') FROM data, unnest(ARRAY[d, d2, s, s2, e, small]) x;")
 
 
 def calls(server):
     """Every function and aggregate that SQL can call, on the largest arguments."""
-    rows = server.psql("""
+    rows = server.ask("""
         SELECT proname, prokind, (SELECT string_agg(CASE WHEN proargnames[n] = 'expected_items' THEN 'items'
                 ELSE t::regtype::text END, ',' ORDER BY n) FROM unnest(proargtypes) WITH ORDINALITY a (t, n)),
             prorettype = 'bool'::regtype
@@ -131,47 +116,46 @@ def calls(server):
     return found
 
 
-LIMIT = """COPY (SELECT) TO PROGRAM 'prlimit --pid $PPID --as={}:unlimited';"""
+LIMIT = "COPY (SELECT WHERE false) TO PROGRAM 'prlimit --pid $PPID --as={}:unlimited'"
 BEYOND = '$(( $(sed -n "s/VmSize:[^0-9]*\\([0-9]*\\) kB/\\1/p" /proc/$PPID/status) * 1024 + {} ))'
 
 
+def states_of(server, works, limits):
+    """The SQLSTATE of each work under each limit, all in one session."""
+    with server.connect(SETTINGS) as session:
+        for work in works:
+            for room in limits:
+                session.ask(LIMIT.format(BEYOND.format(room << 20) if room else "unlimited"))
+                yield work, room, session.attempt(work)[1]
+
+
 def test_memory(server):
-    """Everything in turn, in one session, with room that ends at one allocation after the other."""
+    """All calls in one session, with limits that fail one allocation after the other."""
     before = fingerprints(server)
     works = calls(server)
     note(f"{len(works)} calls, each with {len(ROOM)} limits")
-    script = SETTINGS
-    for number, work in enumerate(works):
-        for room in ROOM:
-            script += LIMIT.format(BEYOND.format(room << 20)) + f"\n{work};\n\\echo @ {number} {room} :SQLSTATE\n"
-    script += LIMIT.format("unlimited") + "\n" + SETTINGS
-    for number, work in enumerate(works):
-        script += f"{work};\n\\echo @ {number} 0 :SQLSTATE\n"
-    codes = {}
-    output = server.psql(script, strict=False)
-    for line in output:
-        if line.startswith("@ "):
-            _, number, room, code = line.split()
-            codes.setdefault(int(number), []).append((int(room), code))
-    for number, work in enumerate(works):
-        got = dict(codes.get(number, []))
+    codes = {work: {} for work in works}
+    for work, room, state in (*states_of(server, works, ROOM), *states_of(server, works, [None])):
+        codes[work][room] = state
+    for work, got in codes.items():
         states = [got.get(room, "lost") for room in ROOM]
-        good = got.get(0) == "00000" and set(states) <= {"00000", "53200"} and states == sorted(states, reverse=True)
+        good = got.get(None) == "00000" and set(states) <= {"00000", "53200"} and states == sorted(states, reverse=True)
         ok(good, f"too little memory is an error: {work}", got)
-    failed = [sum(code == "53200" for _, code in codes.get(number, [])) for number in range(len(works))]
-    note(f"{sum(failed)} calls ran out of memory, {sum(n > 0 for n in failed)} of {len(works)} kinds")
-    # these read some of a filter or compare sizes, or make one that is empty or of two elements
-    frugal = re.compile(r"bloom_(bytes|create|contains|contained|eq|ne)\(|bloom_add\(s,|bloom_agg\(x[^d]*\) IS NULL FROM parts")
-    ample = [work for work, n in zip(works, failed) if n == 0 and not frugal.search(work)]
-    same(ample, [], "all that take much memory run out of it somewhere")
-    same(fingerprints(server), before, "what is stored is as it was")
+    failed = {work: list(got.values()).count("53200") for work, got in codes.items()}
+    note(f"{sum(failed.values())} calls ran out of memory, {sum(map(bool, failed.values()))} of {len(works)} kinds")
+    # these read some of a filter, compare sizes, or make a filter that is empty or has two elements
+    frugal = re.compile(r"bloom_(bytes|create|contains|contained|eq|ne)\(|bloom_add\(s,|"
+                        r"bloom_agg\(x[^d]*\) IS NULL FROM parts")  # fmt: skip
+    ample = [work for work, n in failed.items() if n == 0 and not frugal.search(work)]
+    same(ample, [], "all calls that take much memory run out of it somewhere")
+    same(fingerprints(server), before, "stored filters are unchanged")
     ok(not server.logged("terminated by signal"), "no process died")
 
 
 def test_server_memory(server):
     """Under ulimit -v, workers run out of memory, too."""
-    (size,) = server.psql("COPY (SELECT) TO PROGRAM 'cp /proc/$PPID/status ../status'; "
-                          "SELECT substring(pg_read_file('../status'), 'VmSize:\\s*(\\d+)');")  # fmt: skip
+    size = server.ask("COPY (SELECT WHERE false) TO PROGRAM 'cp /proc/$PPID/status ../status'",
+                      "SELECT substring(pg_read_file('../status'), 'VmSize:\\s*(\\d+)')")[0]  # fmt: skip
     server.limit((int(size) + (30 << 10)) << 10)
     for query in (
         "SELECT bloom_agg(x * 7) IS NULL FROM big",
@@ -179,18 +163,15 @@ def test_server_memory(server):
         "SELECT bloom_union_agg(CASE x % 2 WHEN 0 THEN d ELSE d2 END) IS NULL FROM big, data WHERE x < 10",
         "SELECT bloom_intersect_agg(CASE x % 2 WHEN 0 THEN d ELSE d2 END) IS NULL FROM big, data WHERE x < 10",
     ):
-        (plan,) = ["\n".join(server.psql(PARALLEL + f"EXPLAIN {query};"))]
-        output = server.psql(PARALLEL + f"{query};\n\\echo :SQLSTATE\n{NEXT}", strict=False)
-        good = "Gather" in plan and output[-2:] == ["53200", "100"]
-        ok(good, f"under ulimit -v: {query}", plan, output)
+        with server.connect(PARALLEL) as session:
+            gathers = any(node["Node Type"] == "Gather" for node in session.explain(query))
+            (_, state), after = session.attempt(query), session.attempt(NEXT)
+        ok(gathers and (state, after) == ("53200", (["100"], "00000")), f"under ulimit -v: {query}", state, after)
     ok(not server.logged("terminated by signal"), "no process died")
     server.limit("unlimited")
 
 
-PARALLEL = """
-SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0; SET parallel_leader_participation = off;
-"""
+PARALLEL = CHEAP_WORKERS + "SET max_parallel_workers_per_gather = 2; SET parallel_leader_participation = off;"
 # Takes hours, in workers.
 LONG = {
     "bloom_agg": "bloom_agg(x + y)",
@@ -201,67 +182,72 @@ LONG = {
 }
 
 
+WORKER = """SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND leader_pid = {}
+    AND now() > query_start + interval '0.1 s' LIMIT 1"""
+
+
 def in_worker(server, call, action):
-    """Starts that query, does something to its first worker, and gives what the session says, or None."""
-    name = "bloomtype_victim"
-    session = server.session(f"SET application_name = {name};{PARALLEL}\nSELECT {call} IS NULL FROM big, "
-                             f"generate_series(1, 100000000) y;\n\\echo :SQLSTATE\n{NEXT}")  # fmt: skip
-    deadline = time.monotonic() + PATIENCE
-    found = []
-    while not found and time.monotonic() < deadline and session.poll() is None:
-        time.sleep(0.05)
-        found = server.psql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' "
-                            f"AND application_name = '{name}' "
-                            "AND now() > query_start + interval '0.1 s' LIMIT 1;")  # fmt: skip
-    if not found:
-        session.kill()
-        return None
-    action(found[0])
-    try:
-        output, _ = session.communicate(timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-        session.kill()
-        return "still running"
-    return output.split("\n")[:-1]
+    """Starts a query and does something to its first worker, in SQL that knows the worker as {}. Returns the SQLSTATE
+    of the query, and the outcome of the next one in its session."""
+    with server.connect(PARALLEL) as session:
+        running = in_thread(session.attempt, f"SELECT {call} IS NULL FROM big, generate_series(1, 100000000) y")
+        deadline = time.monotonic() + PATIENCE
+        found = []
+        while not found and time.monotonic() < deadline and not running.done():
+            time.sleep(0.05)
+            found = server.ask(WORKER.format(session.pid))
+        if not found:
+            return "no worker", None
+        with contextlib.suppress(psycopg.OperationalError):
+            server.ask(action.format(found[0]))
+        try:
+            return running.result(PATIENCE)[1], session.attempt(NEXT)
+        except concurrent.futures.TimeoutError:
+            return "still running", None
 
 
 def test_workers(server):
-    before = fingerprints(server)
+    before, goes_on = fingerprints(server), (["100"], "00000")
     for name, call in LONG.items():
-        output = in_worker(server, call, lambda pid: server.psql(f"SELECT pg_terminate_backend({pid});"))
-        ok(output and output[-2:] == ["57P01", "100"],
-           f"a worker of {name} is terminated: an error, and the session goes on", output)  # fmt: skip
-    output = in_worker(server, LONG["bloom_agg"], lambda pid: server.psql(f"SELECT pg_cancel_backend({pid});"))
-    ok(output and output[-2:] == ["57014", "100"], "a worker is cancelled: an error, and the session goes on", output)
+        got = in_worker(server, call, "SELECT pg_terminate_backend({})")
+        ok(got == ("57P01", goes_on), f"a worker of {name} is terminated: an error, and the session goes on", got)
+    got = in_worker(server, LONG["bloom_agg"], "SELECT pg_cancel_backend({})")
+    ok(got == ("57014", goes_on), "a worker is cancelled: an error, and the session goes on", got)
     ok(not server.logged("terminated by signal"), "no process died")
-    same(fingerprints(server), before, "what is stored is as it was")
+    same(fingerprints(server), before, "stored filters are unchanged")
+
+
+def is_up(server):
+    try:
+        return server.ask("SELECT 'up'") == ["up"]
+    except psycopg.OperationalError:
+        return False
 
 
 def test_kill(server):
     """PostgreSQL cannot know what a process that was killed has done to the shared memory, and restarts all."""
-    server.psql("CREATE TABLE kept AS SELECT x % 100 AS g, bloom_agg(x) AS f FROM big GROUP BY 1; CHECKPOINT; "
-                "INSERT INTO kept SELECT 100 + x % 100, bloom_agg(x, 20000) FROM big GROUP BY 1;")  # fmt: skip
-    digest = "SELECT count(*), encode(sha256(string_agg(f::bytea, NULL ORDER BY g)), 'hex') FROM kept;"
-    stored, before = server.psql(digest), fingerprints(server)
-    open_one = server.session("BEGIN; DELETE FROM kept WHERE g < 50; SELECT pg_sleep(1000);")
-    output = in_worker(server, LONG["bloom_agg"],
-                       lambda pid: server.psql(f"COPY (SELECT) TO PROGRAM 'kill -9 {pid}';", strict=False))  # fmt: skip
-    ok(output is not None and "100" not in output, "a worker is killed: the session is lost", output)
-    open_one.communicate(timeout=PATIENCE)
+    server.ask("CREATE TABLE kept AS SELECT x % 100 AS g, bloom_agg(x) AS f FROM big GROUP BY 1", "CHECKPOINT",
+               "INSERT INTO kept SELECT 100 + x % 100, bloom_agg(x, 20000) FROM big GROUP BY 1")  # fmt: skip
+    digest = "SELECT count(*), encode(sha256(string_agg(f::bytea, NULL ORDER BY g)), 'hex') FROM kept"
+    stored, before = server.ask(digest), fingerprints(server)
+    with server.connect() as open_one:
+        open_one.each("BEGIN", "DELETE FROM kept WHERE g < 50")
+        got = in_worker(server, LONG["bloom_agg"], "COPY (SELECT WHERE false) TO PROGRAM 'kill -9 {}'")
+        ok(got[1] and got[1][1] == "lost", "a worker is killed: the session is lost", got)
     deadline = time.monotonic() + PATIENCE
-    while server.psql("SELECT 'up';", strict=False) != ["up"] and time.monotonic() < deadline:
+    while not is_up(server) and time.monotonic() < deadline:
         time.sleep(0.1)
     ok(server.logged("was terminated by signal 9") and server.logged("automatic recovery in progress"),
        "the server recovers by itself")  # fmt: skip
-    same(server.psql(digest), stored, "no filter that was committed is lost or changed")
+    same(server.ask(digest), stored, "no filter that was committed is lost or changed")
     same(fingerprints(server), before, "nor any from before")
-    lost = server.psql("SELECT count(*) FROM kept, generate_series(100 + g % 100, 1000000, 1000) x WHERE NOT f @> x;")
+    lost = server.ask("SELECT count(*) FROM kept, generate_series(100 + g % 100, 1000000, 1000) x WHERE NOT f @> x")
     same(lost, ["0"], "nor any element")
 
 
 def main():
     server = Server().start()
-    server.psql(SETUP)
+    server.ask(SETUP)
     if sanitized():
         skip("memory that ends", "a sanitizer wants no end of it")
     else:
@@ -272,5 +258,4 @@ def main():
     done()
 
 
-if __name__ == "__main__":
-    main()
+main()
