@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Building filters, against reading the column or what else does a like job.
+"""Building filters, against reading the column or other aggregates of its kind.
 
 Connects as psql does, to a database with bloomtype in it.  ROWS sets the
 number of rows, 10 million by default; DISTINCT that of the memory test, 100
-million.  hll is compared with where its extension is to be had.
+million.  Compares with hll where its extension is available.
 """
 import os
 
@@ -51,7 +51,7 @@ def peak_memory():
 
 
 def sizes():
-    """What it costs to size filters anew again and again."""
+    """The cost of sizing filters again and again."""
     groups = ("SELECT count(f) FROM (SELECT bloom_agg(x, {}, {}) AS f FROM "
               "(SELECT i AS x, i % 50000 AS g FROM generate_series(1, 100000) AS i) AS v GROUP BY g) AS f")
     session = Session("max_parallel_workers_per_gather = 0", "jit = off", "work_mem = '256MB'")

@@ -2,30 +2,18 @@
 import os
 import re
 import statistics
-import subprocess
+import sys
 import time
 
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "test", "t"))
+import session  # noqa: E402
 
-class Session:
-    """One psql, and so one backend, that answers statements in turn."""
 
-    END = "--- end ---"
+class Session(session.Session):
+    """A session with measurements of its backend."""
 
     def __init__(self, *settings):
-        self.psql = subprocess.Popen(["psql", "-XqAt", "-v", "ON_ERROR_STOP=1"], text=True, bufsize=1,
-                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        for setting in settings:
-            self.ask("SET " + setting)
-
-    def ask(self, sql):
-        self.psql.stdin.write("%s;\n\\echo %s\n" % (sql, self.END))
-        self.psql.stdin.flush()
-        lines = []
-        for line in self.psql.stdout:
-            if line.rstrip("\n") == self.END:
-                return lines
-            lines.append(line.rstrip("\n"))
-        raise SystemExit("psql ended at: " + sql)
+        super().__init__("".join("SET %s;" % setting for setting in settings))
 
     def seconds(self, sql):
         start = time.perf_counter()
@@ -33,11 +21,10 @@ class Session:
         return time.perf_counter() - start
 
     def cpu_seconds(self, sql):
-        """What the backend's processor took, which other processes disturb less; needs Linux."""
-        path = "/proc/%s/schedstat" % self.ask("SELECT pg_backend_pid()")[0]
+        """The processor time of the backend, which other processes disturb less; needs Linux."""
 
         def used():
-            with open(path) as schedstat:
+            with open("/proc/%d/schedstat" % self.pid) as schedstat:
                 return int(schedstat.read().split()[0]) / 1e9
 
         start = used()
@@ -46,8 +33,7 @@ class Session:
 
     def memory(self):
         """Peak and present private memory of the backend in bytes, where /proc tells."""
-        pid = self.ask("SELECT pg_backend_pid()")[0]
-        with open("/proc/%s/status" % pid) as status:
+        with open("/proc/%d/status" % self.pid) as status:
             fields = dict(re.findall(r"(\w+):\s+(\d+) kB", status.read()))
         return {name: 1024 * int(fields[name]) for name in ("VmHWM", "VmRSS", "RssAnon")}
 
@@ -64,8 +50,8 @@ def report(name, base, work, ratios, goal, met):
 
 
 def compare(name, baseline, work, goal, *, session=None, other=None, repeats=5, faster=False):
-    """Runs both by turns.  The ratio is work / baseline, to be at most goal; or, with faster,
-    baseline / work, to be at least goal."""
+    """Runs both by turns. The ratio is work / baseline and should be at most goal; or, with faster, it is
+    baseline / work and should be at least goal."""
     session = session or Session("max_parallel_workers_per_gather = 0", "jit = off")
     other = other or session
     session.ask(baseline), other.ask(work)  # warm up

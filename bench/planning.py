@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Planning a condition on 365 partitions: an operator, which is estimated, against a function, which is not.
+"""Planning a condition on 365 partitions: an operator, whose rows are estimated, against a function.
 
 Connects as psql does, to a database with bloomtype in it.  The filter is a
 parameter of EXECUTE in PL/pgSQL, which plans each time and throws the plan

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Keeping a stored filter current: what the forms of doc/keeping-current.md take, in time and in WAL.
+"""Keeping a stored filter current: time and WAL of the forms in doc/keeping-current.md.
 
 Connects as psql does, to a database with bloomtype in it, and runs pgbench.  The
 server should write no full-page images, or the WAL of a form depends on when the
@@ -64,7 +64,7 @@ INSERT INTO filters_suppressed SELECT * FROM given;
 INSERT INTO shards SELECT * FROM given_shards
 """
 
-# Transactions of pgbench. The key of the first kind went into every filter, that of the second into none.
+# Transactions of pgbench. Every filter holds the key of the first kind, none that of the second.
 PRESENT = "\\set key -random(1, %d)\n" % (min(SIZES.values()) // 2)
 NEW = "\\set key random(1, 1099511627776)\n"
 KEY = ":key::bigint"
@@ -102,7 +102,7 @@ def run(session, script, transactions, clients):
 
 
 def compare(session, name, base, work, transactions, goal=None, clients=1):
-    """Both by turns, so often each: the ratio of their times, and the WAL of one transaction."""
+    """Runs both by turns and shows the ratio of their times, and the WAL of one transaction."""
     pairs = [[run(session, script, number, clients) for script, number in zip((base, work), transactions)]
              for _ in range(PAIRS)]  # fmt: skip
     ratios = sorted(work[0] / base[0] for base, work in pairs)
@@ -157,7 +157,7 @@ def probes(session):
 
 
 def bloat(session):
-    """What 200 updates leave of a table with one filter of 1.2 MB, by how often it is vacuumed."""
+    """The size of a table with one filter of 1.2 MB after 200 updates, by the frequency of VACUUM."""
     for name, every in ("never", 201), ("after each 50", 50), ("after each 10", 10), ("after each", 1):
         session.ask("CREATE TABLE bloated %s AS SELECT * FROM given WHERE n = %d" % (QUIET, WHOLE))
         for i in range(1, 201):
