@@ -7,6 +7,8 @@
 #ifndef BF_MEASURE_H
 #define BF_MEASURE_H
 
+#include "postgres.h"
+
 #include "core/filter.h"
 
 typedef struct FilterMeasures

@@ -4,7 +4,6 @@
  */
 #include "pg/pg_compat.h"
 
-#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "filter/value.h"
 #include "mb/pg_wchar.h"
