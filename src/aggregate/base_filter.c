@@ -4,11 +4,21 @@
  */
 #include "pg/pg_compat.h"
 
+#include "access/detoast.h"
 #include "aggregate/base_filter.h"
 #include "core/hash.h"
 #include "filter/value.h"
 #include "nodes/primnodes.h"
 #include "utils/fmgrprotos.h"
+
+struct BaseFilter
+{
+	bool		given;			/* false if it is NULL */
+	bool		stored;			/* out of line */
+	char		pointer[TOAST_POINTER_SIZE];	/* valid if stored */
+	Size		size;			/* of the detoasted value, in bytes */
+	uint64		hash;			/* of its bytes; valid if it can change */
+};
 
 bool
 is_constant_argument(FunctionCallInfo fcinfo, int argument)

@@ -10,18 +10,10 @@
 
 #include "pg/pg_compat.h"
 
-#include "access/detoast.h"
 #include "fmgr.h"
 
 /* The base filter in a group's first row. */
-typedef struct BaseFilter
-{
-	bool		given;			/* false if it is NULL */
-	bool		stored;			/* out of line */
-	char		pointer[TOAST_POINTER_SIZE];	/* valid if stored */
-	Size		size;			/* of the detoasted value, in bytes */
-	uint64		hash;			/* of its bytes; valid if it can change */
-} BaseFilter;
+typedef struct BaseFilter BaseFilter;
 
 /*
  * Is an argument of the aggregate a constant or a parameter of the query?  Then

@@ -4,6 +4,7 @@
  */
 #include "pg/pg_compat.h"
 
+#include "access/detoast.h"
 #include "access/heaptoast.h"
 #include "core/probe.h"
 #include "filter/errors.h"

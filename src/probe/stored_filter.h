@@ -11,7 +11,6 @@
 
 #include "pg/pg_compat.h"
 
-#include "access/detoast.h"
 #include "core/block.h"
 #include "core/format.h"
 
