@@ -60,8 +60,9 @@ next_hash(bf_merge *merge, bool *both)
 	return a < b ? a : b;
 }
 
-uint64_t
-bf_merge_union(bf_merge *merge, uint8_t *out, uint64_t max)
+/* An intersection keeps the hashes that both sides have, a union keeps all. */
+static inline uint64_t
+merge_hashes(bf_merge *merge, bool intersect, uint8_t *out, uint64_t max)
 {
 	uint64_t	count = 0;
 
@@ -70,6 +71,8 @@ bf_merge_union(bf_merge *merge, uint8_t *out, uint64_t max)
 		bool		both;
 		uint64_t	hash = next_hash(merge, &both);
 
+		if (intersect && !both)
+			continue;
 		if (out != NULL)
 			bf_store64(out + 8 * count, hash);
 		count++;
@@ -78,20 +81,13 @@ bf_merge_union(bf_merge *merge, uint8_t *out, uint64_t max)
 }
 
 uint64_t
+bf_merge_union(bf_merge *merge, uint8_t *out, uint64_t max)
+{
+	return merge_hashes(merge, false, out, max);
+}
+
+uint64_t
 bf_merge_intersection(bf_merge *merge, uint8_t *out, uint64_t max)
 {
-	uint64_t	count = 0;
-
-	for (; max > 0 && !bf_merge_done(merge); max--)
-	{
-		bool		both;
-		uint64_t	hash = next_hash(merge, &both);
-
-		if (!both)
-			continue;
-		if (out != NULL)
-			bf_store64(out + 8 * count, hash);
-		count++;
-	}
-	return count;
+	return merge_hashes(merge, true, out, max);
 }
