@@ -23,7 +23,7 @@
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Enables deferred adding if the target of the hashes has this many bytes. */
+/* Enables deferred adding if the set or the bits, of size bytes, are large. */
 static void
 allocate_pending(Accumulator *accumulator, Size size)
 {
@@ -123,9 +123,9 @@ accumulate_hashes(Accumulator *accumulator, const uint64_t *hashes, Size count)
 }
 
 /*
- * A set grows fourfold, which moves each hash a third of a time on average
- * instead of once.  Small sets double to save memory.  So does the last one,
- * because BF_SIZING_LIMIT hashes fill only half of its slots.
+ * A set grows fourfold, so growing moves each hash 1/3 times on average;
+ * doubling would move it once.  Small sets double to save memory.  So does the
+ * last one, because BF_SIZING_LIMIT hashes fill only half of its slots.
  */
 static void
 grow_set(Accumulator *accumulator)

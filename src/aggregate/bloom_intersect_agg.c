@@ -2,7 +2,9 @@
  * bloom_intersect_agg.c
  *		bloom_intersect_agg: the intersection of the filters in a column.
  *
- * The state is the intersection of the filters so far.
+ * The state is the intersection of the filters so far.  An empty filter without
+ * a size hides whether the filters before and after it combine, as it does with
+ * the operator &.
  */
 #include "pg/pg_compat.h"
 

@@ -5,8 +5,8 @@
  * The state is of type bloomfilter, so that processes and servers exchange
  * partial results like any other filter.  A group's first filter is the state
  * until the second arrives.  From then on the state is an expanded object
- * (utils/expandeddatum.h) with an accumulator: adding a sparse filter takes time
- * proportional to its hashes, and adding a dense one copies nothing.
+ * (utils/expandeddatum.h) with an accumulator.  Adding a sparse filter then takes
+ * time proportional to its hashes, and adding a dense one copies no state.
  */
 #include "pg/pg_compat.h"
 

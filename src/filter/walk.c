@@ -23,8 +23,8 @@ fold_factor(const bf_filter *filter, uint64 m)
 /*
  * A sparse filter is expanded before the walk if its blocks are larger than a
  * piece, because the bits of a hash can be anywhere in its block.  A dense
- * filter is folded before the walk if folding to a single block would already
- * delay a cancel request too long.
+ * filter is folded before the walk if a single block of the result needs more
+ * than PIECE_READS bytes, which would delay a cancel request too long.
  */
 static bool
 needs_conversion(const bf_filter *filter, uint64 m)

@@ -16,8 +16,8 @@ typedef struct SubqueryFilter
 } SubqueryFilter;
 
 /*
- * Does bloom_agg compute an operand, in an InitPlan or in a CTE or FROM clause
- * below it?  If so, *filter is the estimate.
+ * True if bloom_agg computes an operand; then sets *filter.  Looks through scalar
+ * subqueries, CTEs and subqueries in FROM.
  */
 extern bool find_subquery_filter(PlannerInfo *root, Node *operand, SubqueryFilter *filter);
 

@@ -150,10 +150,10 @@ probe_stored_bits(Datum value, OpenedFilter *opened, uint64 hash)
 
 /*
  * Probes a stored sparse filter that has hashes, by interpolation search.  The
- * hashes are uniform, so a hash stands close to the position that its value
- * predicts.  A slice around that position decides if it begins and ends with
- * hashes on both sides.  Adversarial elements can shift the hashes out of the
- * slice; the whole filter then decides.
+ * hashes are uniform, so the value of a hash predicts its position.  A slice
+ * around that position gives the answer if its first and last hash enclose the
+ * hash.  Adversarial elements can shift the hashes out of the slice; the whole
+ * filter then gives the answer.
  */
 static bool
 probe_stored_hashes(Datum value, OpenedFilter *opened, uint64 hash)
