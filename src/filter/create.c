@@ -12,7 +12,7 @@
 #include "filter/value.h"
 #include "fmgr.h"
 #include "pg/element.h"
-#include "probe/stored_filter.h"
+#include "filter/stored_filter.h"
 #include "utils/builtins.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_create);

@@ -16,7 +16,7 @@
 #include "pg/pg_compat.h"
 
 #include "access/detoast.h"
-#include "probe/stored_filter.h"
+#include "filter/stored_filter.h"
 
 /*
  * The filter that a call site opened last.  Consecutive rows often have the same

@@ -11,7 +11,7 @@
 #include "filter/value.h"
 #include "miscadmin.h"
 #include "pg/memory.h"
-#include "probe/stored_filter.h"
+#include "filter/stored_filter.h"
 
 /* Values up to this size are fetched whole: two slices would take as long. */
 #define SMALL_VALUE		(4 * TOAST_MAX_CHUNK_SIZE)
