@@ -194,8 +194,11 @@ flush_pending(Accumulator *accumulator)
 	bf_shape	shape;			/* local, because bits could alias the accumulator */
 	uint8	   *bits;
 	const uint64_t *hash = accumulator->pending;
-	const uint64_t *end = hash + accumulator->npending;
+	const uint64_t *end;
 
+	if (accumulator->npending == 0)
+		return;
+	end = hash + accumulator->npending;
 	accumulator->npending = 0;
 	while (hash < end && accumulator->bits == NULL)
 		accumulate_in_set(accumulator, *hash++);
@@ -365,6 +368,26 @@ finished_size(Accumulator *accumulator)
 	bf_filter	view = view_accumulator(accumulator);
 
 	return VARHDRSZ + bf_encoded_size(&view);
+}
+
+void
+write_accumulator(Accumulator *accumulator, void *to)
+{
+	bf_filter	view = view_accumulator(accumulator);
+	MemoryContext caller;
+	Bloomfilter *sorted;
+
+	if (view.nhashes == 0)
+	{
+		SET_VARSIZE(to, VARHDRSZ + bf_encoded_size(&view));
+		copy_bytes(bf_encode_header(&view, (uint8 *) VARDATA(to)), view.payload, bf_payload_size(&view));
+		return;
+	}
+	caller = MemoryContextSwitchTo(accumulator->context);
+	sorted = encode_set(&accumulator->set, &view);
+	copy_bytes(to, (uint8 *) sorted, VARSIZE(sorted));
+	pfree(sorted);
+	MemoryContextSwitchTo(caller);
 }
 
 bytea *

@@ -82,6 +82,12 @@ extern Bloomfilter *finish_accumulator(Accumulator *accumulator);
 /* The size in bytes of that value.  The accumulator must not size itself. */
 extern Size finished_size(Accumulator *accumulator);
 
+/*
+ * Writes the finished filter to that many bytes, at any alignment.  The current
+ * memory context may lack pfree(), as that of a tuplesort does.
+ */
+extern void write_accumulator(Accumulator *accumulator, void *to);
+
 /* Converts the state to bytes and back.  Invalid bytes are an error. */
 extern bytea *serialize_accumulator(Accumulator *accumulator);
 extern void deserialize_accumulator(Accumulator *accumulator, const uint8 *bytes,

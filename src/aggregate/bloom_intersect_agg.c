@@ -10,6 +10,7 @@
 
 #include "core/bulk.h"
 #include "core/compatible.h"
+#include "filter/errors.h"
 #include "filter/setops.h"
 #include "filter/walk.h"
 #include "pg/aggregate_context.h"
@@ -28,12 +29,15 @@ bloomfilter_intersect_agg_add(PG_FUNCTION_ARGS)
 	Datum		state = PG_GETARG_DATUM(0);
 	bf_filter	left;
 	bf_filter	right;
+	bf_params	params;
 
 	(void) require_aggregate(fcinfo);
 	open_filter(state, &left);
 	open_filter(PG_GETARG_DATUM(1), &right);
+	require_match(&left.params, &right.params);
+	params = bf_combined_params(&left.params, &right.params);
 	if (!VARATT_IS_4B_U(DatumGetPointer(state)) || left.sparse || right.sparse ||
-		!bf_equal_params(&left.params, &right.params))
+		!bf_equal_params(&left.params, &params))
 		PG_RETURN_POINTER(intersect_filters(&left, &right));
 	combine_bytes((uint8 *) left.payload, right.payload, left.params.m / 8, bf_and);
 	PG_RETURN_DATUM(state);

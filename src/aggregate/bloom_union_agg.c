@@ -44,16 +44,17 @@ union_flat_size(ExpandedObjectHeader *header)
 static void
 flatten_union(ExpandedObjectHeader *header, void *result, Size size)
 {
-	Bloomfilter *value = finish_union((UnionState *) header);
-
-	Assert(VARSIZE(value) == size);
-	copy_bytes(result, (uint8 *) value, size);
-	pfree(value);
+	(void) size;
+	write_accumulator(&((UnionState *) header)->accumulator, result);
 }
 
 static const ExpandedObjectMethods union_methods = {union_flat_size, flatten_union};
 
-/* Returns the state that a value points to; NULL if it is an ordinary filter. */
+/*
+ * Returns the state that a value points to; NULL if it is an ordinary filter.
+ * A final function gets a read-only pointer to it, a transition function one
+ * that allows changes.
+ */
 static UnionState *
 get_union_state(Datum value)
 {

@@ -116,11 +116,7 @@ intersect_filters(const bf_filter *left, const bf_filter *right)
 	require_match(&left->params, &right->params);
 	result.params = bf_combined_params(&left->params, &right->params);
 	if (left->params.m == 0 || right->params.m == 0)
-	{
-		if (result.params.m != 0)
-			result.params = left->params.m == 0 ? left->params : right->params;
 		return make_empty_value(&result.params);
-	}
 
 	if (left->sparse && right->sparse)
 	{

@@ -513,7 +513,7 @@ def intersect(a, b):
     if a.without_size and b.without_size:
         return lesser_without_size(a, b)
     if a.without_size or b.without_size:
-        return a if a.without_size else b
+        return replace(b if a.without_size else a, hashes=(), bits=None)
     result = combination(a, b)
     if not a.sparse and not b.sparse:
         return replace(result, hashes=None, bits=both(a.bits, b.bits))

@@ -1,7 +1,7 @@
 -- Union, intersection, containment and fold. Union is exact, the others never lose
 -- an element.
 BEGIN;
-SELECT plan(304);
+SELECT plan(309);
 
 SET LOCAL jit = off;
 
@@ -142,7 +142,7 @@ SELECT throws_ok(format('SELECT bloom_fold(f, e) FROM brought WHERE (n, from_b, 
     '22023', NULL, format('%s elements, dense, do not go from %s blocks to %s', n, from_b, to_b))
 FROM brought WHERE NOT possible AND n = 500 ORDER BY from_b, to_b;
 
--- The empty filter without a size is the identity of union and the zero of intersection.
+-- The empty filter without a size is the identity of union and empties an intersection.
 CREATE TABLE empty AS SELECT bloom_agg(i) AS e FROM generate_series(1, 0) i;
 CREATE TABLE any_filter (what text, f bloomfilter);
 INSERT INTO any_filter
@@ -156,6 +156,8 @@ SELECT is((f | e)::bytea, f::bytea, what || ' | empty') FROM any_filter, empty O
 SELECT is((e | f)::bytea, f::bytea, 'empty | ' || what) FROM any_filter, empty ORDER BY what;
 SELECT is(# (f & e), 0::float8, what || ' & empty') FROM any_filter, empty ORDER BY what;
 SELECT is(# (e & f), 0::float8, 'empty & ' || what) FROM any_filter, empty ORDER BY what;
+SELECT ok((f & e) = (e & f) AND (f & e) <> e AND (f | (f & e)) = f, 'f & empty has the size of f: ' || what)
+FROM any_filter, empty ORDER BY what;
 SELECT ok(f @>= e AND e <=@ f, what || ' holds all of the empty filter') FROM any_filter, empty ORDER BY what;
 SELECT ok(NOT e @>= f AND NOT f <=@ e, 'the empty filter does not hold all of ' || what)
 FROM any_filter, empty WHERE what <> 'empty with a size' ORDER BY what;

@@ -113,8 +113,11 @@ FROM arrivals GROUP BY n ORDER BY n;
 -- filters that do not combine, in any order
 SELECT bloom_intersect_agg(f) FROM (VALUES (bloom_add(bloom_create(10), 1)), (bloom_add(bloom_create(10), 'x'))) AS v (f);
 SELECT bloom_intersect_agg(f) FROM (VALUES (bloom_add(bloom_create(10), 'x')), (bloom_add(bloom_create(10), 1))) AS v (f);
--- the empty set makes every intersection empty
-SELECT bloom_intersect_agg(f) = (SELECT bloom_agg(x) FROM generate_series(1, 0) x) AS empty
+-- also with the empty filter without a size between them, which empties an intersection
+SELECT bloom_intersect_agg(f ORDER BY n)
+FROM (VALUES (1, bloom_add(bloom_create(10), 1)), (2, (SELECT bloom_agg(x) FROM generate_series(1, 0) x)),
+	(3, bloom_add(bloom_create(10), 'x'))) AS v (n, f);
+SELECT bloom_intersect_agg(f) = bloom_add(bloom_create(10), 1) & bloom_create(10) AS empty, # bloom_intersect_agg(f)
 FROM (VALUES (bloom_add(bloom_create(10), 1)), ((SELECT bloom_agg(x) FROM generate_series(1, 0) x)),
 	(bloom_create(10))) AS v (f);
 
