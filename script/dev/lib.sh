@@ -111,7 +111,7 @@ make_work() {
 
 remove_work() {
     if [[ ${work:-} ]]; then
-        stop_server
+        stop_servers
         [[ $work == "${BLOOMTYPE_WORK:-}" ]] || rm -rf "$work"
     fi
 }
@@ -186,7 +186,11 @@ install_extension() {
 
 # Starts the server in $work/server. Client programs then connect to it as its superuser.
 start_server() {
-    local server=$work/server
+    start_server_in server
+}
+
+start_server_in() {
+    local server=$work/$1
     mkdir "$server"
     chown "$(server_user)" "$server"
     (
@@ -211,8 +215,10 @@ END
     export PGHOST=$server PGPORT=5432 PGUSER=postgres PGDATABASE=postgres PGCLIENTENCODING=UTF8
 }
 
-stop_server() {
-    local server=$work/server
-    [[ ! -e $server/data/postmaster.pid ]] ||
-        (cd "$server" && as_server pg_ctl --pgdata=data --mode=immediate --wait --silent stop) || true
+stop_servers() {
+    local pid
+    for pid in "$work"/*/data/postmaster.pid; do
+        [[ ! -e $pid ]] ||
+            (cd "${pid%/data/*}" && as_server pg_ctl --pgdata=data --mode=immediate --wait --silent stop) || true
+    done
 }
