@@ -53,7 +53,7 @@ class Failed(Exception):
 
 
 def server_user():
-    """Never root, PostgreSQL refuses that."""
+    """The user that runs the server; PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return None
     try:
