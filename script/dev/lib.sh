@@ -128,6 +128,13 @@ count_tap() {
     passed=$((passed + good)) failed=$((failed + bad))
 }
 
+# Runs a command that prints TAP, shows its output and counts the assertions.
+tap() {
+    local status=0
+    "$@" 2>&1 | tee "$work/log" || status=$?
+    count_tap "$status" "$work/log"
+}
+
 # Adds the counts in the last line of script/test's output, and sets $result to it. A
 # bad exit status $1 is at least one failure.
 count_result() {
