@@ -337,13 +337,12 @@ static void
 print_of_unsized(const bf_filter *a, const bf_filter *b, const bf_params *params, bool unite)
 {
 	const bf_filter *sized = a->params.m != 0 ? a : b;
-	const bf_filter *unsized = a->params.m != 0 ? b : a;
-	bf_filter	result = {.params = *params, .sparse = true};
+	bf_filter	empty = {.params = *params, .sparse = true};
 
-	if (params->m == 0)
-		print_filter(&result, unsized->payload);
+	if (unite)
+		print_filter(params->m != 0 ? sized : &empty, sized->payload);
 	else
-		print_filter(unite ? sized : unsized, unite ? sized->payload : unsized->payload);
+		print_filter(&empty, sized->payload);
 }
 
 static void
