@@ -108,7 +108,7 @@ def cancel_all(target, running, works, rng):
                 time.sleep(delay)
                 asked[number, round_] = time.time()
                 # a cancel request of the protocol may interrupt twice, up to PostgreSQL 17
-                control.rows(f"SELECT pg_cancel_backend({target.connection.info.backend_pid})")
+                control.rows(f"SELECT pg_cancel_backend({target.pid})")
     return asked
 
 
