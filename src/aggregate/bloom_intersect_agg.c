@@ -2,9 +2,9 @@
  * bloom_intersect_agg.c
  *		bloom_intersect_agg: the intersection of the filters in a column.
  *
- * The state is the intersection of the filters so far.  An empty filter without
- * a size hides whether the filters before and after it combine, as it does with
- * the operator &.
+ * The state is the intersection of the filters so far.  It keeps their size even
+ * if an empty filter without one is among them, so filters that do not combine
+ * are an error in any order.
  */
 #include "pg/pg_compat.h"
 
@@ -34,11 +34,10 @@ bloomfilter_intersect_agg_add(PG_FUNCTION_ARGS)
 	(void) require_aggregate(fcinfo);
 	open_filter(state, &left);
 	open_filter(PG_GETARG_DATUM(1), &right);
-	require_match(&left.params, &right.params);
-	params = bf_combined_params(&left.params, &right.params);
+	params = combine_params(&left.params, &right.params);
 	if (!VARATT_IS_4B_U(DatumGetPointer(state)) || left.sparse || right.sparse ||
 		!bf_equal_params(&left.params, &params))
-		PG_RETURN_POINTER(intersect_filters(&left, &right));
+		PG_RETURN_POINTER(intersect_filters(&left, &right, &params));
 	combine_bytes((uint8 *) left.payload, right.payload, left.params.m / 8, bf_and);
 	PG_RETURN_DATUM(state);
 }

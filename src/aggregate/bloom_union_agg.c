@@ -11,7 +11,6 @@
 #include "pg/pg_compat.h"
 
 #include "aggregate/accumulator.h"
-#include "core/compatible.h"
 #include "filter/errors.h"
 #include "pg/aggregate_context.h"
 #include "utils/expandeddatum.h"
@@ -68,10 +67,8 @@ static void
 add_to_union(UnionState *state, const bf_filter *filter)
 {
 	bf_params  *united = &state->accumulator.params;
-	bf_params	merged;
+	bf_params	merged = combine_params(united, &filter->params);
 
-	require_match(united, &filter->params);
-	merged = bf_combined_params(united, &filter->params);
 	if (united->m == 0 && merged.m != 0)
 		begin_accumulator(&state->accumulator, &merged, state->header.eoh_context);
 	*united = merged;
@@ -93,12 +90,10 @@ begin_union(MemoryContext aggregate, Datum first)
 
 	EOH_init_header(&state->header, &union_methods, context);
 	open_filter(first, &filter);
+	/* without a size, these parameters combine with the filter's own */
 	state->accumulator.params = filter.params;
-	if (filter.params.m != 0)
-	{
-		begin_accumulator(&state->accumulator, &filter.params, context);
-		accumulate_filter(&state->accumulator, &filter);
-	}
+	state->accumulator.params.m = 0;
+	add_to_union(state, &filter);
 	return state;
 }
 

@@ -162,6 +162,13 @@ require_match(const bf_params *left, const bf_params *right)
 		report_mismatch(mismatch, left, right);
 }
 
+bf_params
+combine_params(const bf_params *left, const bf_params *right)
+{
+	require_match(left, right);
+	return bf_combined_params(left, right);
+}
+
 /*
  * True if a cast to the filter's type can make a value differ from an element
  * that it equals in SQL.  SQL compares these types after the opposite cast.

@@ -23,6 +23,9 @@ pg_noreturn extern void report_corrupt_value(bf_status status);
 /* Raises an error unless the two filters combine. */
 extern void require_match(const bf_params *left, const bf_params *right);
 
+/* As require_match(); returns the parameters of their union or intersection. */
+extern bf_params combine_params(const bf_params *left, const bf_params *right);
+
 /* Reports why two filters do not combine. */
 pg_noreturn extern void report_mismatch(bf_mismatch mismatch, const bf_params *left,
 							const bf_params *right);

@@ -109,12 +109,10 @@ select_hashes(const bf_filter *sparse, const bf_filter *dense, bf_filter *result
 }
 
 Bloomfilter *
-intersect_filters(const bf_filter *left, const bf_filter *right)
+intersect_filters(const bf_filter *left, const bf_filter *right, const bf_params *params)
 {
-	bf_filter	result = {0};
+	bf_filter	result = {.params = *params};
 
-	require_match(&left->params, &right->params);
-	result.params = bf_combined_params(&left->params, &right->params);
 	if (left->params.m == 0 || right->params.m == 0)
 		return make_empty_value(&result.params);
 
@@ -189,8 +187,7 @@ bloomfilter_union(PG_FUNCTION_ARGS)
 
 	open_filter(PG_GETARG_DATUM(0), &left);
 	open_filter(PG_GETARG_DATUM(1), &right);
-	require_match(&left.params, &right.params);
-	united = bf_combined_params(&left.params, &right.params);
+	united = combine_params(&left.params, &right.params);
 	if (is_union(&left, &right, &united))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	if (is_union(&right, &left, &united))
@@ -203,10 +200,12 @@ bloomfilter_intersection(PG_FUNCTION_ARGS)
 {
 	bf_filter	left;
 	bf_filter	right;
+	bf_params	params;
 
 	open_filter(PG_GETARG_DATUM(0), &left);
 	open_filter(PG_GETARG_DATUM(1), &right);
-	PG_RETURN_POINTER(intersect_filters(&left, &right));
+	params = combine_params(&left.params, &right.params);
+	PG_RETURN_POINTER(intersect_filters(&left, &right, &params));
 }
 
 static bool

@@ -18,7 +18,8 @@ typedef uint64_t (*MergeStep) (bf_merge *, uint8_t *, uint64_t);
 extern uint64 merge_hashes(const bf_filter *left, const bf_filter *right, MergeStep step,
 						   uint8 *out);
 
-/* The intersection as a new value; an error unless the two combine. */
-extern Bloomfilter *intersect_filters(const bf_filter *left, const bf_filter *right);
+/* The intersection, with the parameters of combine_params(), as a new value. */
+extern Bloomfilter *intersect_filters(const bf_filter *left, const bf_filter *right,
+									  const bf_params *params);
 
 #endif							/* BF_SETOPS_H */
