@@ -11,6 +11,12 @@
 #include <stdint.h>
 
 static inline uint32_t
+bf_load16(const uint8_t *p)
+{
+	return (uint32_t) p[0] | (uint32_t) p[1] << 8;
+}
+
+static inline uint32_t
 bf_load32(const uint8_t *p)
 {
 	return (uint32_t) p[0] | (uint32_t) p[1] << 8 |
@@ -21,6 +27,13 @@ static inline uint64_t
 bf_load64(const uint8_t *p)
 {
 	return (uint64_t) bf_load32(p) | (uint64_t) bf_load32(p + 4) << 32;
+}
+
+static inline void
+bf_store16(uint8_t *p, uint32_t value)
+{
+	p[0] = (uint8_t) value;
+	p[1] = (uint8_t) (value >> 8);
 }
 
 static inline void

@@ -1,0 +1,313 @@
+/*
+ * number_bulk.c
+ *		Loops over the numbers of counters, for several instruction sets
+ *		(cpu.h).
+ *
+ * The bodies take counter_bits and the combination as constants, so that no
+ * loop tests them.  At 4 bits the two halves of a byte are computed in place:
+ * the high half is a number of 8 bits whose limit is 0xF0.
+ */
+#include "number_bulk.h"
+
+#include <string.h>
+
+#include "cpu.h"
+
+/* Calls body with a constant for counter_bits. */
+#define BY_WIDTH(counter_bits, body, ...) \
+	((counter_bits) == 4 ? body(__VA_ARGS__, 4) : \
+	 (counter_bits) == 8 ? body(__VA_ARGS__, 8) : body(__VA_ARGS__, 16))
+
+/* From and to little-endian. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define ORDER_16(x) __builtin_bswap16(x)
+#define ORDER_32(x) __builtin_bswap32(x)
+#define ORDER_64(x) __builtin_bswap64(x)
+#else
+#define ORDER_16(x) (x)
+#define ORDER_32(x) (x)
+#define ORDER_64(x) (x)
+#endif
+
+/* bf_load16() and so on, in a form that gcc and clang vectorize. */
+BODY uint16_t
+load_16(const uint8_t *p)
+{
+	uint16_t	value;
+
+	memcpy(&value, p, sizeof(value));
+	return ORDER_16(value);
+}
+
+BODY void
+store_16(uint8_t *p, uint16_t value)
+{
+	value = ORDER_16(value);
+	memcpy(p, &value, sizeof(value));
+}
+
+BODY uint32_t
+load_32(const uint8_t *p)
+{
+	uint32_t	value;
+
+	memcpy(&value, p, sizeof(value));
+	return ORDER_32(value);
+}
+
+BODY uint64_t
+load_64(const uint8_t *p)
+{
+	uint64_t	value;
+
+	memcpy(&value, p, sizeof(value));
+	return ORDER_64(value);
+}
+
+/* True if a - b does not exist. */
+BODY bool
+lacks(uint32_t a, uint32_t b, uint32_t limit)
+{
+	return a != limit && a < b;
+}
+
+/* Combines numbers; nonzero if a difference does not exist. */
+BODY uint32_t
+combine(uint8_t *restrict dst, const uint8_t *restrict src, size_t size, bf_combination combination,
+		uint32_t counter_bits)
+{
+	uint8_t		lack = 0;
+	uint16_t	lack_16 = 0;
+
+	if (counter_bits == 16)
+	{
+		for (size_t i = 0; i < size; i += 2)
+		{
+			uint16_t	a = load_16(dst + i);
+			uint16_t	b = load_16(src + i);
+
+			if (combination == BF_DIFFERENCE)
+				lack_16 |= lacks(a, b, 0xFFFF);
+			store_16(dst + i, (uint16_t) bf_combine_two(combination, a, b, 0xFFFF));
+		}
+		return lack_16;
+	}
+	for (size_t i = 0; i < size; i++)
+	{
+		uint32_t	low = counter_bits == 4 ? 0x0F : 0xFF;
+		uint32_t	a = dst[i] & low;
+		uint32_t	b = src[i] & low;
+		uint32_t	result = bf_combine_two(combination, a, b, low);
+
+		if (combination == BF_DIFFERENCE)
+			lack |= lacks(a, b, low);
+		if (counter_bits == 4)
+		{
+			a = dst[i] & 0xF0;
+			b = src[i] & 0xF0;
+			result |= bf_combine_two(combination, a, b, 0xF0);
+			if (combination == BF_DIFFERENCE)
+				lack |= lacks(a, b, 0xF0);
+		}
+		dst[i] = (uint8_t) result;
+	}
+	return lack;
+}
+
+BODY bool
+bf_combine_numbers_body(uint8_t *dst, const uint8_t *src, size_t size, uint32_t counter_bits,
+						bf_combination combination)
+{
+	switch (combination)
+	{
+		case BF_SUM:
+			return BY_WIDTH(counter_bits, combine, dst, src, size, BF_SUM) == 0;
+		case BF_DIFFERENCE:
+			return BY_WIDTH(counter_bits, combine, dst, src, size, BF_DIFFERENCE) == 0;
+		case BF_GREATER:
+			return BY_WIDTH(counter_bits, combine, dst, src, size, BF_GREATER) == 0;
+		case BF_LESSER:
+			break;
+	}
+	return BY_WIDTH(counter_bits, combine, dst, src, size, BF_LESSER) == 0;
+}
+
+BODY uint32_t
+lowered(uint32_t number, uint32_t by)
+{
+	return bf_combine_two(BF_GREATER, number, by, 0) - by;
+}
+
+BODY void
+decay(uint8_t *numbers, size_t size, uint32_t by, uint32_t counter_bits)
+{
+	if (counter_bits == 16)
+	{
+		for (size_t i = 0; i < size; i += 2)
+			store_16(numbers + i, (uint16_t) lowered(load_16(numbers + i), by));
+	}
+	else if (counter_bits == 8)
+	{
+		for (size_t i = 0; i < size; i++)
+			numbers[i] = (uint8_t) lowered(numbers[i], by);
+	}
+	else
+	{
+		for (size_t i = 0; i < size; i++)
+			numbers[i] = (uint8_t) (lowered(numbers[i] & 0x0F, by) | lowered(numbers[i] & 0xF0, by << 4));
+	}
+}
+
+BODY void
+bf_decay_numbers_body(uint8_t *numbers, size_t size, uint32_t counter_bits, uint32_t by)
+{
+	BY_WIDTH(counter_bits, decay, numbers, size, by);
+}
+
+/*
+ * Moves bit 0 of each byte together.  The steps are shifts by less than the
+ * word, because few CPUs multiply or gather bits in vectors.
+ */
+BODY uint8_t
+gather_bytes(uint64_t flags)
+{
+	flags |= flags >> 7;
+	flags |= flags >> 14;
+	flags |= flags >> 28;
+	return (uint8_t) flags;
+}
+
+/*
+ * The bits of eight numbers of 4 bits.  A number is at least level if adding
+ * 16 - level carries out of its four bits.
+ */
+BODY uint8_t
+threshold_nibbles(uint32_t numbers, uint32_t level)
+{
+	uint32_t	carry = (16 - level) * UINT32_C(0x01010101);
+	uint32_t	even = (numbers & UINT32_C(0x0F0F0F0F)) + carry;
+	uint32_t	odd = (numbers >> 4 & UINT32_C(0x0F0F0F0F)) + carry;
+	uint32_t	flags = (even >> 4 & UINT32_C(0x01010101)) | (odd >> 3 & UINT32_C(0x02020202));
+
+	flags |= flags >> 6;
+	flags |= flags >> 12;
+	return (uint8_t) flags;
+}
+
+#define FLAGS 1024				/* at a time: these stay in the fastest cache */
+
+BODY void
+threshold(uint8_t *restrict bits, const uint8_t *restrict numbers, size_t npositions, uint32_t level,
+		  uint32_t counter_bits)
+{
+	if (counter_bits == 4)
+	{
+		for (size_t i = 0; i < npositions / 8; i++)
+			bits[i] = threshold_nibbles(load_32(numbers + 4 * i), level);
+		return;
+	}
+	for (size_t done = 0; done < npositions; done += FLAGS)
+	{
+		size_t		count = npositions - done < FLAGS ? npositions - done : FLAGS;
+		uint8_t		flags[FLAGS];
+
+		if (counter_bits == 8)
+		{
+			for (size_t i = 0; i < count; i++)
+				flags[i] = numbers[done + i] >= (uint8_t) level;
+		}
+		else
+		{
+			for (size_t i = 0; i < count; i++)
+				flags[i] = load_16(numbers + 2 * (done + i)) >= (uint16_t) level;
+		}
+		for (size_t i = 0; i < count / 8; i++)
+			bits[done / 8 + i] = gather_bytes(load_64(flags + 8 * i));
+	}
+}
+
+BODY void
+bf_threshold_body(uint8_t *bits, const uint8_t *numbers, size_t npositions, uint32_t counter_bits,
+				  uint32_t level)
+{
+	BY_WIDTH(counter_bits, threshold, bits, numbers, npositions, level);
+}
+
+/* The sum of some numbers, few enough that the narrow sum holds it. */
+BODY uint32_t
+partial_sum(const uint8_t *numbers, size_t size, uint32_t counter_bits)
+{
+	uint16_t	sum = 0;
+	uint32_t	sum_32 = 0;
+
+	if (counter_bits == 16)
+	{
+		for (size_t i = 0; i < size; i += 2)
+			sum_32 += load_16(numbers + i);
+		return sum_32;
+	}
+	for (size_t i = 0; i < size; i++)
+		sum = (uint16_t) (sum + (counter_bits == 8 ? numbers[i] : (numbers[i] & 15) + (numbers[i] >> 4)));
+	return sum;
+}
+
+BODY uint64_t
+sum_of_numbers(const uint8_t *numbers, size_t size, uint32_t counter_bits)
+{
+	/* 4 bits: at most 2048 * 30; 8 bits: 256 * 255; 16 bits: 32768 * 65535 */
+	size_t		most = counter_bits == 4 ? 2048 : counter_bits == 8 ? 256 : 65536;
+	uint64_t	sum = 0;
+
+	for (size_t done = 0; done < size; done += most)
+		sum += partial_sum(numbers + done, size - done < most ? size - done : most, counter_bits);
+	return sum;
+}
+
+BODY uint64_t
+bf_sum_of_numbers_body(const uint8_t *numbers, size_t size, uint32_t counter_bits)
+{
+	return BY_WIDTH(counter_bits, sum_of_numbers, numbers, size);
+}
+
+BODY void
+fold(uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run, bf_combination combination,
+	 uint32_t counter_bits)
+{
+	size_t		size = BF_BLOCK_BITS / 8 * counter_bits;
+
+	for (size_t i = 0; i < nblocks; i++)
+	{
+		uint8_t		block[BF_BLOCK_BITS * 2];
+
+		memcpy(block, src, size);
+		src += size;
+		for (size_t j = 1; j < run; j++, src += size)
+			combine(block, src, size, combination, counter_bits);
+		memcpy(dst + i * size, block, size);
+	}
+}
+
+BODY void
+bf_fold_numbers_body(uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run, uint32_t counter_bits,
+					 bf_combination combination)
+{
+	if (combination == BF_SUM)
+		BY_WIDTH(counter_bits, fold, dst, src, nblocks, run, BF_SUM);
+	else
+		BY_WIDTH(counter_bits, fold, dst, src, nblocks, run, BF_GREATER);
+}
+
+DISPATCH(bool, bf_combine_numbers,
+		 (uint8_t *dst, const uint8_t *src, size_t size, uint32_t counter_bits, bf_combination combination),
+		 (dst, src, size, counter_bits, combination))
+DISPATCH(void, bf_decay_numbers, (uint8_t *numbers, size_t size, uint32_t counter_bits, uint32_t by),
+		 (numbers, size, counter_bits, by))
+DISPATCH(void, bf_threshold,
+		 (uint8_t *bits, const uint8_t *numbers, size_t npositions, uint32_t counter_bits, uint32_t level),
+		 (bits, numbers, npositions, counter_bits, level))
+DISPATCH(uint64_t, bf_sum_of_numbers, (const uint8_t *numbers, size_t size, uint32_t counter_bits),
+		 (numbers, size, counter_bits))
+DISPATCH(void, bf_fold_numbers,
+		 (uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run, uint32_t counter_bits,
+		  bf_combination combination),
+		 (dst, src, nblocks, run, counter_bits, combination))

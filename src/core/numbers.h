@@ -1,0 +1,194 @@
+/*
+ * numbers.h
+ *		The numbers of an element in a counter.
+ *
+ * A counter has the blocks of a filter, with a number of counter_bits bits
+ * (4, 8 or 16) in place of each bit: block_bits of a shape is the count of
+ * numbers in a block.  At 4 bits a byte holds two numbers, the first one in
+ * its low half.  At 16 bits a number is little-endian.
+ *
+ * The largest number that the width holds is the limit.  It means "that or
+ * more", so it stays under addition and subtraction.
+ */
+#ifndef BF_NUMBERS_H
+#define BF_NUMBERS_H
+
+#include <stdint.h>
+
+#include "block.h"
+#include "bytes.h"
+#include "layout.h"
+
+/* How two numbers become one. */
+typedef enum bf_combination
+{
+	BF_SUM,						/* the limit if the sum is larger */
+	BF_DIFFERENCE,				/* a - b, but the limit if a is the limit */
+	BF_GREATER,
+	BF_LESSER
+} bf_combination;
+
+static inline uint32_t
+bf_number_limit(uint32_t counter_bits)
+{
+	return (UINT32_C(1) << counter_bits) - 1;
+}
+
+/*
+ * Combines two numbers in 0 .. limit.  A difference needs a >= b, or a at the
+ * limit.  The vector loops call this too, with limit 0xF0 for the high half of
+ * a byte, so every case uses comparison, addition and subtraction only.
+ */
+static inline __attribute__((always_inline)) uint32_t
+bf_combine_two(bf_combination combination, uint32_t a, uint32_t b, uint32_t limit)
+{
+	uint32_t	room = limit - b;
+
+	switch (combination)
+	{
+		case BF_SUM:
+			return (a < room ? a : room) + b;
+		case BF_DIFFERENCE:
+			return a == limit ? a : a - b;
+		case BF_GREATER:
+			return a > b ? a : b;
+		case BF_LESSER:
+			break;
+	}
+	return a < b ? a : b;
+}
+
+static inline __attribute__((always_inline)) uint32_t
+bf_number_at(const uint8_t *numbers, uint32_t counter_bits, uint64_t position)
+{
+	if (counter_bits == 4)
+		return (uint32_t) numbers[position / 2] >> position % 2 * 4 & 15;
+	if (counter_bits == 8)
+		return numbers[position];
+	return bf_load16(numbers + position * 2);
+}
+
+static inline __attribute__((always_inline)) void
+bf_set_number(uint8_t *numbers, uint32_t counter_bits, uint64_t position, uint32_t number)
+{
+	uint32_t	shift = position % 2 * 4;
+
+	if (counter_bits == 4)
+		numbers[position / 2] = (uint8_t) ((numbers[position / 2] & 0xF0 >> shift) | number << shift);
+	else if (counter_bits == 8)
+		numbers[position] = (uint8_t) number;
+	else
+		bf_store16(numbers + position * 2, number);
+}
+
+/* The offset in bytes of an element's block. */
+static inline uint64_t
+bf_number_block_offset(const bf_shape *shape, uint32_t counter_bits, uint64_t hash)
+{
+	return bf_block_offset(shape, hash) * counter_bits;
+}
+
+/*
+ * The least of an element's k numbers.  Always inlined, so that block_bits and
+ * counter_bits can be constants.
+ */
+static inline __attribute__((always_inline)) uint32_t
+bf_least_number(const uint8_t *block, uint32_t block_bits, uint32_t counter_bits, uint32_t k, uint64_t hash)
+{
+	uint32_t	least = bf_number_limit(counter_bits);
+
+	for (uint32_t i = 0; i < k && least > 0; i++)
+	{
+		uint32_t	number = bf_number_at(block, counter_bits, bf_next_bit(&hash, block_bits));
+
+		least = number < least ? number : least;
+	}
+	return least;
+}
+
+/*
+ * Combines an element's numbers with one number.  Reads all of them before it
+ * writes, so that a position that occurs twice changes once.
+ */
+static inline __attribute__((always_inline)) void
+bf_change_numbers(uint8_t *block, uint32_t block_bits, uint32_t counter_bits, uint32_t k, uint64_t hash,
+				  bf_combination combination, uint32_t number)
+{
+	uint32_t	limit = bf_number_limit(counter_bits);
+	uint32_t	positions[BF_MAX_K];
+	uint32_t	numbers[BF_MAX_K];
+
+	for (uint32_t i = 0; i < k; i++)
+	{
+		positions[i] = (uint32_t) bf_next_bit(&hash, block_bits);
+		numbers[i] = bf_combine_two(combination, bf_number_at(block, counter_bits, positions[i]),
+									number, limit);
+	}
+	for (uint32_t i = 0; i < k; i++)
+		bf_set_number(block, counter_bits, positions[i], numbers[i]);
+}
+
+/* What an element reads in its block: 0 if it is absent. */
+static inline uint32_t
+bf_block_read(const uint8_t *block, const bf_shape *shape, uint32_t counter_bits, uint64_t hash)
+{
+	if (bf_has_small_blocks(shape) && counter_bits == 4)
+		return bf_least_number(block, BF_BLOCK_BITS, 4, shape->k, hash);
+	return bf_least_number(block, shape->block_bits, counter_bits, shape->k, hash);
+}
+
+/* The same in all numbers of a counter. */
+static inline uint32_t
+bf_numbers_read(const uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash)
+{
+	return bf_block_read(numbers + bf_number_block_offset(shape, counter_bits, hash), shape,
+						 counter_bits, hash);
+}
+
+static inline __attribute__((always_inline)) void
+bf_numbers_change(uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash,
+				  bf_combination combination, uint32_t number)
+{
+	uint8_t    *block = numbers + bf_number_block_offset(shape, counter_bits, hash);
+
+	if (bf_has_small_blocks(shape) && counter_bits == 4)
+		bf_change_numbers(block, BF_BLOCK_BITS, 4, shape->k, hash, combination, number);
+	else
+		bf_change_numbers(block, shape->block_bits, counter_bits, shape->k, hash, combination, number);
+}
+
+/* Adds a number in 0 .. limit to an element's numbers, up to the limit. */
+static inline void
+bf_numbers_add(uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash, uint32_t number)
+{
+	bf_numbers_change(numbers, shape, counter_bits, hash, BF_SUM, number);
+}
+
+/*
+ * Subtracts a number from those of an element's numbers that are below the
+ * limit.  The element must read at least this number, or the limit.
+ */
+static inline void
+bf_numbers_remove(uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash, uint32_t number)
+{
+	bf_numbers_change(numbers, shape, counter_bits, hash, BF_DIFFERENCE, number);
+}
+
+/* Raises those of an element's numbers that are less to a number. */
+static inline void
+bf_numbers_raise(uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash, uint32_t number)
+{
+	bf_numbers_change(numbers, shape, counter_bits, hash, BF_GREATER, number);
+}
+
+/* Prefetches the cache lines of an element's numbers. */
+static inline void
+bf_numbers_prefetch(const uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash)
+{
+	const uint8_t *block = numbers + bf_number_block_offset(shape, counter_bits, hash);
+
+	for (uint32_t i = 0; i < shape->k; i++)
+		__builtin_prefetch(block + bf_next_bit(&hash, shape->block_bits) * counter_bits / 8, 1);
+}
+
+#endif							/* BF_NUMBERS_H */
