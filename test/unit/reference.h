@@ -118,6 +118,49 @@ ref_count(const uint8_t *bits, size_t size)
 	return count;
 }
 
+/*
+ * Number i of a counter.  Numbers are little-endian without gaps, so bit j of
+ * number i is bit i * counter_bits + j in the order of a filter's bits.
+ */
+static inline uint32_t
+ref_number(const uint8_t *numbers, uint32_t counter_bits, uint64_t i)
+{
+	uint32_t	number = 0;
+
+	for (uint32_t j = 0; j < counter_bits; j++)
+		number |= (uint32_t) ref_is_set(numbers, i * counter_bits + j) << j;
+	return number;
+}
+
+static inline void
+ref_set_number(uint8_t *numbers, uint32_t counter_bits, uint64_t i, uint32_t number)
+{
+	for (uint32_t j = 0; j < counter_bits; j++)
+	{
+		uint64_t	bit = i * counter_bits + j;
+
+		numbers[bit / 8] &= (uint8_t) ~(1 << bit % 8);
+		if (number >> j & 1)
+			ref_set(numbers, bit);
+	}
+}
+
+/*
+ * A sum, difference, maximum or minimum of two numbers, in integers that do
+ * not overflow; negative if a difference does not exist.
+ */
+static inline int64_t
+ref_combined(char operation, int64_t a, int64_t b, int64_t limit)
+{
+	if (operation == '+')
+		return a + b > limit ? limit : a + b;
+	if (operation == '-')
+		return a == limit ? limit : a - b;
+	if (operation == '>')
+		return a > b ? a : b;
+	return a < b ? a : b;
+}
+
 static inline int
 compare_hashes(const void *a, const void *b)
 {

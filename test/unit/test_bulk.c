@@ -6,6 +6,7 @@
  * remainders, with each instruction set of this machine.
  */
 #include "bulk.h"
+#include "lesser_cpus.h"
 #include "reference.h"
 #include "tap.h"
 
@@ -241,63 +242,10 @@ test_all(void)
 	test_fold();
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
-
-/*
- * What __builtin_cpu_supports() reads. Compilers agree on the numbers of the
- * bits. A file that declares this cannot use that builtin.
- */
-extern struct
-{
-	unsigned int vendor;
-	unsigned int type;
-	unsigned int subtype;
-	unsigned int features;
-}			__cpu_model;
-
-enum
-{
-	POPCNT = 1u << 2,
-	AVX2 = 1u << 10,
-	AVX512VL = 1u << 20,
-	AVX512BW = 1u << 21,
-	AVX512VPOPCNTDQ = 1u << 30
-};
-
-/* Runs all tests as if the CPU lacked these features. */
-static void
-test_without(unsigned int features)
-{
-	unsigned int all = __cpu_model.features;
-
-	__cpu_model.features &= ~features;
-	test_all();
-	__cpu_model.features = all;
-}
-
-static void
-test_lesser_cpus(void)
-{
-	test_without(AVX512VL);
-	test_without(AVX512VPOPCNTDQ);
-	test_without(AVX512BW);
-	test_without(AVX512BW | POPCNT);
-	test_without(AVX512BW | AVX2);
-}
-
-#else
-
-static void
-test_lesser_cpus(void)
-{
-}
-
-#endif
-
 int
 main(void)
 {
 	test_all();
-	test_lesser_cpus();
+	on_lesser_cpus(test_all);
 	return done();
 }
