@@ -1,9 +1,12 @@
 /*
  * bulk.c
- *		Loops over all bits of a filter, against memcpy of as much.
+ *		Loops over whole filters and counters, against memcpy of as much.
  *
- * Prints GB/s, counting for each the bytes of one operand, and the ratio to
- * memcpy in the same run: minimum, median and maximum of some runs.
+ * Prints GB/s and the ratio to memcpy in the same run: minimum, median and
+ * maximum of some runs.  For filters, GB are the bytes of one operand.  For
+ * counters, GB are all bytes that the loop or memcpy reads and writes, because
+ * their loops differ in that: a sum reads two operands and writes one, a
+ * threshold at 4 bits writes a quarter of what it reads.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +14,7 @@
 #include <time.h>
 
 #include "bulk.h"
+#include "number_bulk.h"
 
 #define RUNS 9
 
@@ -57,6 +61,50 @@ run_fold(size_t size)
 	bf_fold(a, b, size / BF_BLOCK_BYTES / 2, 2);
 }
 
+static uint32_t counter_bits;
+
+static void
+run_sum(size_t size)
+{
+	sink += bf_combine_numbers(a, b, size, counter_bits, BF_SUM);
+}
+
+static void
+run_difference(size_t size)
+{
+	sink += bf_combine_numbers(a, b, size, counter_bits, BF_DIFFERENCE);
+}
+
+static void
+run_greater(size_t size)
+{
+	sink += bf_combine_numbers(a, b, size, counter_bits, BF_GREATER);
+}
+
+static void
+run_threshold(size_t size)
+{
+	bf_threshold(a, b, size * 8 / counter_bits, counter_bits, 3);
+}
+
+static void
+run_decay(size_t size)
+{
+	bf_decay_numbers(a, size, counter_bits, 1);
+}
+
+static void
+run_total(size_t size)
+{
+	sink += bf_sum_of_numbers(a, size, counter_bits);
+}
+
+static void
+run_fold_numbers(size_t size)
+{
+	bf_fold_numbers(a, b, size / BF_BLOCK_BYTES / counter_bits / 2, 2, counter_bits, BF_SUM);
+}
+
 static double
 time_of(void (*run) (size_t), size_t size, int repeats)
 {
@@ -73,8 +121,9 @@ compare_doubles(const void *x, const void *y)
 	return *(const double *) x < *(const double *) y ? -1 : *(const double *) x > *(const double *) y;
 }
 
+/* Counts moved bytes for each byte of an operand, and copied for memcpy. */
 static void
-measure(const char *name, void (*run) (size_t), size_t size)
+measure(const char *name, void (*run) (size_t), size_t size, double moved, double copied)
 {
 	int			repeats = (int) ((512 << 20) / size);
 	double		speed[RUNS];
@@ -85,13 +134,34 @@ measure(const char *name, void (*run) (size_t), size_t size)
 		double		copy = time_of(run_memcpy, size, repeats);
 		double		taken = time_of(run, size, repeats);
 
-		speed[i] = (double) size / taken / 1e9;
-		ratio[i] = copy / taken;
+		speed[i] = (double) size * moved / taken / 1e9;
+		ratio[i] = moved / taken * copy / copied;
 	}
 	qsort(speed, RUNS, sizeof(double), compare_doubles);
 	qsort(ratio, RUNS, sizeof(double), compare_doubles);
-	printf("%-9s %6zu kB   %6.1f %6.1f %6.1f GB/s   %5.2f %5.2f %5.2f times memcpy\n", name, size >> 10,
+	printf("%-10s %6zu kB   %6.1f %6.1f %6.1f GB/s   %5.2f %5.2f %5.2f times memcpy\n", name, size >> 10,
 		   speed[0], speed[RUNS / 2], speed[RUNS - 1], ratio[0], ratio[RUNS / 2], ratio[RUNS - 1]);
+}
+
+static void
+measure_filters(size_t size)
+{
+	measure("or", run_or, size, 1, 1);
+	measure("and", run_and, size, 1, 1);
+	measure("popcount", run_popcount, size, 1, 1);
+	measure("fold by 2", run_fold, size, 1, 1);
+}
+
+static void
+measure_counters(size_t size)
+{
+	measure("sum", run_sum, size, 3, 2);
+	measure("difference", run_difference, size, 3, 2);
+	measure("greater", run_greater, size, 3, 2);
+	measure("threshold", run_threshold, size, 1 + 1.0 / counter_bits, 2);
+	measure("decay", run_decay, size, 2, 2);
+	measure("total", run_total, size, 1, 2);
+	measure("fold by 2", run_fold_numbers, size, 1.5, 2);
 }
 
 int
@@ -105,13 +175,14 @@ main(void)
 		return 1;
 	memset(a, 1, 64 << 20);
 	memset(b, 2, 64 << 20);
-	printf("%-9s %9s   %-27s   ratio min/med/max\n", "", "size", "speed min/med/max");
+	printf("%-10s %9s   %-27s   ratio min/med/max\n", "", "size", "speed min/med/max");
 	for (int i = 0; i < 3; i++)
+		measure_filters(sizes[i]);
+	for (counter_bits = 4; counter_bits <= 16; counter_bits *= 2)
 	{
-		measure("or", run_or, sizes[i]);
-		measure("and", run_and, sizes[i]);
-		measure("popcount", run_popcount, sizes[i]);
-		measure("fold by 2", run_fold, sizes[i]);
+		printf("numbers of %u bits, bytes read and written\n", counter_bits);
+		for (int i = 1; i < 3; i++)
+			measure_counters(sizes[i]);
 	}
 	return sink == 42;
 }

@@ -64,54 +64,86 @@ load_64(const uint8_t *p)
 	return ORDER_64(value);
 }
 
-/* True if a - b does not exist. */
-BODY bool
-lacks(uint32_t a, uint32_t b, uint32_t limit)
+/*
+ * Nonzero if a difference is greater than a: it does not exist and wrapped
+ * around.  Types and operations keep the width of the numbers, because a
+ * comparison's result would widen the vectors.
+ */
+BODY uint8_t
+wrapped_8(uint8_t a, uint8_t difference)
 {
-	return a != limit && a < b;
+	uint8_t		greater = a > difference ? a : difference;
+
+	return greater ^ a;
 }
 
-/* Combines numbers; nonzero if a difference does not exist. */
-BODY uint32_t
-combine(uint8_t *restrict dst, const uint8_t *restrict src, size_t size, bf_combination combination,
-		uint32_t counter_bits)
+BODY uint16_t
+wrapped_16(uint16_t a, uint16_t difference)
 {
-	uint8_t		lack = 0;
-	uint16_t	lack_16 = 0;
+	uint16_t	greater = a > difference ? a : difference;
 
-	if (counter_bits == 16)
-	{
-		for (size_t i = 0; i < size; i += 2)
-		{
-			uint16_t	a = load_16(dst + i);
-			uint16_t	b = load_16(src + i);
+	return greater ^ a;
+}
 
-			if (combination == BF_DIFFERENCE)
-				lack_16 |= lacks(a, b, 0xFFFF);
-			store_16(dst + i, (uint16_t) bf_combine_two(combination, a, b, 0xFFFF));
-		}
-		return lack_16;
-	}
-	for (size_t i = 0; i < size; i++)
+/* These combine numbers, and return nonzero if a difference does not exist. */
+BODY uint32_t
+combine_16(uint8_t *restrict dst, const uint8_t *restrict src, size_t size, bf_combination combination)
+{
+	uint16_t	wrapped = 0;
+
+	for (size_t i = 0; i < size; i += 2)
 	{
-		uint32_t	low = counter_bits == 4 ? 0x0F : 0xFF;
-		uint32_t	a = dst[i] & low;
-		uint32_t	b = src[i] & low;
-		uint32_t	result = bf_combine_two(combination, a, b, low);
+		uint16_t	a = load_16(dst + i);
+		uint16_t	result = (uint16_t) bf_combine_two(combination, a, load_16(src + i), 0xFFFF);
 
 		if (combination == BF_DIFFERENCE)
-			lack |= lacks(a, b, low);
-		if (counter_bits == 4)
-		{
-			a = dst[i] & 0xF0;
-			b = src[i] & 0xF0;
-			result |= bf_combine_two(combination, a, b, 0xF0);
-			if (combination == BF_DIFFERENCE)
-				lack |= lacks(a, b, 0xF0);
-		}
-		dst[i] = (uint8_t) result;
+			wrapped |= wrapped_16(a, result);
+		store_16(dst + i, result);
 	}
-	return lack;
+	return wrapped;
+}
+
+BODY uint32_t
+combine_8(uint8_t *restrict dst, const uint8_t *restrict src, size_t size, bf_combination combination)
+{
+	uint8_t		wrapped = 0;
+
+	for (size_t i = 0; i < size; i++)
+	{
+		uint8_t		a = dst[i];
+		uint8_t		result = (uint8_t) bf_combine_two(combination, a, src[i], 0xFF);
+
+		if (combination == BF_DIFFERENCE)
+			wrapped |= wrapped_8(a, result);
+		dst[i] = result;
+	}
+	return wrapped;
+}
+
+BODY uint32_t
+combine_4(uint8_t *restrict dst, const uint8_t *restrict src, size_t size, bf_combination combination)
+{
+	uint8_t		wrapped = 0;
+
+	for (size_t i = 0; i < size; i++)
+	{
+		uint8_t		a = dst[i] & 0x0F;
+		uint8_t		high_a = dst[i] & 0xF0;
+		uint8_t		result = (uint8_t) bf_combine_two(combination, a, src[i] & 0x0F, 0x0F);
+		uint8_t		high = (uint8_t) bf_combine_two(combination, high_a, src[i] & 0xF0, 0xF0);
+
+		if (combination == BF_DIFFERENCE)
+			wrapped |= wrapped_8(a, result) | wrapped_8(high_a, high);
+		dst[i] = result | high;
+	}
+	return wrapped;
+}
+
+BODY uint32_t
+combine(uint8_t *dst, const uint8_t *src, size_t size, bf_combination combination, uint32_t counter_bits)
+{
+	return counter_bits == 4 ? combine_4(dst, src, size, combination) :
+		counter_bits == 8 ? combine_8(dst, src, size, combination) : combine_16(dst, src, size, combination);
 }
 
 BODY bool
@@ -132,29 +164,42 @@ bf_combine_numbers_body(uint8_t *dst, const uint8_t *src, size_t size, uint32_t 
 	return BY_WIDTH(counter_bits, combine, dst, src, size, BF_LESSER) == 0;
 }
 
-BODY uint32_t
-lowered(uint32_t number, uint32_t by)
+BODY uint8_t
+lowered_8(uint8_t number, uint8_t by)
 {
-	return bf_combine_two(BF_GREATER, number, by, 0) - by;
+	uint8_t		most = number < by ? number : by;
+
+	return number - most;
+}
+
+BODY uint16_t
+lowered_16(uint16_t number, uint16_t by)
+{
+	uint16_t	most = number < by ? number : by;
+
+	return number - most;
 }
 
 BODY void
 decay(uint8_t *numbers, size_t size, uint32_t by, uint32_t counter_bits)
 {
+	uint8_t		by_8 = (uint8_t) by;
+	uint8_t		by_high = (uint8_t) (by << 4);
+
 	if (counter_bits == 16)
 	{
 		for (size_t i = 0; i < size; i += 2)
-			store_16(numbers + i, (uint16_t) lowered(load_16(numbers + i), by));
+			store_16(numbers + i, lowered_16(load_16(numbers + i), (uint16_t) by));
 	}
 	else if (counter_bits == 8)
 	{
 		for (size_t i = 0; i < size; i++)
-			numbers[i] = (uint8_t) lowered(numbers[i], by);
+			numbers[i] = lowered_8(numbers[i], by_8);
 	}
 	else
 	{
 		for (size_t i = 0; i < size; i++)
-			numbers[i] = (uint8_t) (lowered(numbers[i] & 0x0F, by) | lowered(numbers[i] & 0xF0, by << 4));
+			numbers[i] = lowered_8(numbers[i] & 0x0F, by_8) | lowered_8(numbers[i] & 0xF0, by_high);
 	}
 }
 
