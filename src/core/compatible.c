@@ -10,7 +10,8 @@ bool
 bf_equal_params(const bf_params *a, const bf_params *b)
 {
 	return a->layout == b->layout && a->k == b->k && a->element_class == b->element_class &&
-		a->rate == b->rate && a->seed == b->seed && a->m == b->m;
+		a->rate == b->rate && a->seed == b->seed && a->m == b->m &&
+		a->counter_bits == b->counter_bits;
 }
 
 bf_mismatch
@@ -27,6 +28,8 @@ bf_compare_params(const bf_params *a, const bf_params *b)
 		return BF_MISMATCH_K;
 	if (a->seed != b->seed)
 		return BF_MISMATCH_SEED;
+	if (a->counter_bits != b->counter_bits)
+		return BF_MISMATCH_COUNTER_BITS;
 	return a->m == b->m ? BF_MATCH : BF_MISMATCH_SIZE;
 }
 
@@ -55,7 +58,9 @@ lesser(const bf_params *a, const bf_params *b)
 		return a->rate < b->rate ? a : b;
 	if (a->k != b->k)
 		return a->k < b->k ? a : b;
-	return a->seed < b->seed ? a : b;
+	if (a->seed != b->seed)
+		return a->seed < b->seed ? a : b;
+	return a->counter_bits < b->counter_bits ? a : b;
 }
 
 bf_params

@@ -15,6 +15,7 @@ typedef enum bf_mismatch
 	BF_MISMATCH_LAYOUT,
 	BF_MISMATCH_K,
 	BF_MISMATCH_SEED,
+	BF_MISMATCH_COUNTER_BITS,
 	BF_MISMATCH_SIZE
 } bf_mismatch;
 

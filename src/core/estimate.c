@@ -6,17 +6,30 @@
 
 #include <math.h>
 
+/* The share of the positions of its block that an element has on average. */
+static double
+share_of_block(const bf_shape *shape)
+{
+	return -expm1(shape->k * log1p(-1.0 / shape->block_bits));
+}
+
 double
 bf_cardinality(const bf_shape *shape, uint64_t bits_set)
 {
 	double		bits = (double) shape->nblocks * shape->block_bits;
-	double		per_element = -expm1(shape->k * log1p(-1.0 / shape->block_bits));
+	double		per_element = share_of_block(shape);
 
 	if (bits_set == 0)
 		return 0;
 	if ((double) bits_set >= bits)
 		return INFINITY;
 	return log1p(-(double) bits_set / bits) / log1p(-per_element / shape->nblocks);
+}
+
+double
+bf_total(const bf_shape *shape, uint64_t sum_of_numbers)
+{
+	return (double) sum_of_numbers / (shape->block_bits * share_of_block(shape));
 }
 
 void

@@ -18,6 +18,12 @@
  */
 extern double bf_cardinality(const bf_shape *shape, uint64_t bits_set);
 
+/*
+ * The number of elements with repetitions of a dense counter of counts, from the
+ * sum of its numbers: an element adds to its distinct positions.
+ */
+extern double bf_total(const bf_shape *shape, uint64_t sum_of_numbers);
+
 /* Counts of a dense filter's bits.  Initialize to all zeros. */
 typedef struct bf_tally
 {

@@ -1,12 +1,15 @@
 /*
  * filter.h
- *		The model of a Bloom filter: its parameters, and its bits or hashes.
+ *		The model of a Bloom filter and of a counter: parameters and contents.
+ *
+ * A counter (Fan et al. 2000, counting Bloom filter) has a number where a
+ * filter has a bit.  Here "filter" means both, unless it says otherwise.
  *
  * A filter has one of two representations:
  *
- * - dense: the m bits themselves;
- * - sparse: the distinct hashes of its elements in ascending order, used
- *   while they take less space than the bits.
+ * - dense: the m bits or numbers themselves;
+ * - sparse: the distinct hashes of its elements in ascending order, in a
+ *   counter followed by the number of each; used while it takes less space.
  */
 #ifndef BF_FILTER_H
 #define BF_FILTER_H
@@ -20,6 +23,7 @@
 #define BF_WORD_BITS		64	/* unit of a classic filter's size */
 #define BF_MAX_K			32	/* hash functions */
 #define BF_MAX_BITS			(UINT64_C(1) << 31)
+#define BF_MAX_NUMBER		UINT16_MAX	/* in a counter of 16 bits, and in a sparse one */
 
 /*
  * A self-sizing aggregate holds at most this many distinct hashes, then
@@ -70,7 +74,8 @@ typedef struct bf_params
 	uint32_t	element_class;	/* a bf_class */
 	float		rate;			/* requested false-positive rate, 0 < rate < 1 */
 	uint64_t	seed;
-	uint64_t	m;				/* bits; 0 while the size is not known */
+	uint64_t	m;				/* bits or numbers; 0 while the size is not known */
+	uint32_t	counter_bits;	/* per number: 4, 8 or 16; 0 in a Bloom filter */
 } bf_params;
 
 /* A decoded filter.  payload points into the bytes it was decoded from. */
@@ -79,8 +84,19 @@ typedef struct bf_filter
 	bf_params	params;
 	bool		sparse;
 	bool		sizing;			/* state of a self-sizing aggregate */
+	bool		levels;			/* a counter's numbers are levels, not counts */
 	uint64_t	nhashes;		/* hashes in the payload; 0 if dense */
-	const uint8_t *payload;		/* m / 8 bytes of bits, or 8 * nhashes */
+	const uint8_t *payload;		/* see bf_payload_size() */
 } bf_filter;
+
+/*
+ * The numbers of a counter are counts if elements were only added and removed.
+ * Raising, decay and the greater or lesser of two counters yield levels.  Both
+ * kinds are never below the truth.  But levels lack the sums that removal
+ * needs: removing one element would take another one's number below the truth.
+ *
+ * A sparse counter of counts becomes dense by adding its numbers, one of levels
+ * by raising to them.
+ */
 
 #endif							/* BF_FILTER_H */

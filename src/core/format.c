@@ -8,6 +8,8 @@
 
 #include "bytes.h"
 #include "layout.h"
+#include "numbers.h"
+#include "sparse.h"
 
 /* Offsets in bytes from the start of the encoding. */
 enum
@@ -25,7 +27,13 @@ enum
 
 #define FLAG_SPARSE		1
 #define FLAG_SIZING		2
-#define FLAGS_KNOWN		(FLAG_SPARSE | FLAG_SIZING)
+#define FLAG_COUNTER	4
+#define SHIFT_WIDTH		3		/* 2 bits: log2(counter_bits / 4) */
+#define FLAG_LEVELS		32
+
+#define FLAGS_FILTER	(FLAG_SPARSE | FLAG_SIZING)
+#define FLAGS_COUNTER	(FLAGS_FILTER | FLAG_COUNTER | 3 << SHIFT_WIDTH | FLAG_LEVELS)
+#define MAX_WIDTH_CODE	2		/* 16 bits */
 
 static bf_status
 status(bf_error error, uint64_t got, uint64_t limit)
@@ -86,50 +94,128 @@ bf_class_known(uint32_t element_class)
 }
 
 uint64_t
-bf_sparse_limit(uint64_t m)
+bf_max_size(uint32_t counter_bits)
 {
-	/* 8 n < m / 8, and m is a multiple of 64 */
-	return m == 0 ? 0 : m / 64 - 1;
+	return counter_bits == 0 ? BF_MAX_BITS : BF_MAX_BITS / counter_bits;
 }
 
-/* Checks m and the payload's size against the flags and the layout. */
+static uint64_t
+dense_size(const bf_params *params)
+{
+	return params->counter_bits == 0 ? params->m / 8 : params->m / 8 * params->counter_bits;
+}
+
+/* The bytes that a hash takes in a sparse payload. */
+static uint32_t
+hash_size(const bf_params *params)
+{
+	return params->counter_bits == 0 ? BF_HASH_BYTES : BF_HASH_BYTES + BF_NUMBER_BYTES;
+}
+
+uint64_t
+bf_sparse_limit(const bf_params *params)
+{
+	return params->m == 0 ? 0 : (dense_size(params) - 1) / hash_size(params);
+}
+
+/* Checks m against the flags and the layout. */
 static bf_status
-check_sizes(const bf_filter *filter, uint64_t payload_size)
+check_size(const bf_filter *filter)
 {
 	const bf_params *params = &filter->params;
+	uint64_t	max = bf_max_size(params->counter_bits);
 
-	if (params->m > BF_MAX_BITS)
-		return status(BF_ERR_BITS_MAX, params->m, BF_MAX_BITS);
+	if (params->m > max)
+		return status(BF_ERR_BITS_MAX, params->m, max);
 	if (params->m % bf_size_unit(params->layout) != 0)
 		return status(BF_ERR_BITS_MULTIPLE, params->m, bf_size_unit(params->layout));
 
 	/* a filter without its final size is folded to it later */
 	if ((params->m == 0 || filter->sizing) && !bf_layout_folds(params->layout))
 		return status(BF_ERR_UNSIZED, params->m, 0);
-	if (filter->sizing &&
-		(filter->sparse ? params->m != 0 : params->m != BF_MAX_BITS))
+	if (filter->sizing && params->m != (filter->sparse ? 0 : max))
 		return status(BF_ERR_UNSIZED, params->m, 0);
+	return status(BF_OK, 0, 0);
+}
+
+/* Checks the payload's size against m and the flags. */
+static bf_status
+check_payload_size(const bf_filter *filter, uint64_t payload_size)
+{
+	const bf_params *params = &filter->params;
+	uint64_t	nhashes = payload_size / hash_size(params);
 
 	if (!filter->sparse)
 	{
 		if (params->m == 0)
 			return status(BF_ERR_UNSIZED, payload_size, 0);
-		if (payload_size != params->m / 8)
-			return status(BF_ERR_LENGTH, payload_size, params->m / 8);
+		if (payload_size != dense_size(params))
+			return status(BF_ERR_LENGTH, payload_size, dense_size(params));
 		return status(BF_OK, 0, 0);
 	}
 
-	if (payload_size % 8 != 0)
-		return status(BF_ERR_HASHES_LENGTH, payload_size, 8);
+	if (payload_size % hash_size(params) != 0)
+		return status(BF_ERR_HASHES_LENGTH, payload_size, hash_size(params));
 	if (filter->sizing)
 	{
-		if (payload_size / 8 > BF_SIZING_LIMIT)
-			return status(BF_ERR_HASHES_MAX, payload_size / 8, BF_SIZING_LIMIT);
+		if (nhashes > BF_SIZING_LIMIT)
+			return status(BF_ERR_HASHES_MAX, nhashes, BF_SIZING_LIMIT);
 	}
 	else if (params->m == 0 && (payload_size != 0 || params->element_class != BF_CLASS_NONE))
 		return status(BF_ERR_UNSIZED, payload_size, 0);
-	else if (payload_size / 8 > bf_sparse_limit(params->m))
-		return status(BF_ERR_HASHES_MAX, payload_size / 8, bf_sparse_limit(params->m));
+	else if (nhashes > bf_sparse_limit(params))
+		return status(BF_ERR_HASHES_MAX, nhashes, bf_sparse_limit(params));
+	return status(BF_OK, 0, 0);
+}
+
+/* Reads the flags that source allows. */
+static bf_status
+decode_flags(uint8_t flags, bf_source source, bf_filter *filter)
+{
+	bool		counter = source == BF_COUNTER_VALUE || source == BF_COUNTER_STATE;
+	bool		state = source == BF_STATE || source == BF_COUNTER_STATE;
+	uint32_t	known = counter ? FLAGS_COUNTER : FLAGS_FILTER;
+	uint32_t	width = flags >> SHIFT_WIDTH & 3;
+
+	if ((flags & ~FLAGS_COUNTER) == 0 && counter != ((flags & FLAG_COUNTER) != 0))
+		return status(BF_ERR_TYPE, flags, 0);
+	if (flags & ~known)
+		return status(BF_ERR_FLAGS, flags, known);
+	if ((flags & FLAG_SIZING) && !state)
+		return status(BF_ERR_STATE, flags, FLAG_SPARSE);
+	if (counter && width > MAX_WIDTH_CODE)
+		return status(BF_ERR_COUNTER_BITS, width, MAX_WIDTH_CODE);
+	filter->sparse = (flags & FLAG_SPARSE) != 0;
+	filter->sizing = (flags & FLAG_SIZING) != 0;
+	filter->levels = (flags & FLAG_LEVELS) != 0;
+	filter->params.counter_bits = counter ? 4u << width : 0;
+	return status(BF_OK, 0, 0);
+}
+
+static uint8_t
+encode_flags(const bf_filter *filter, bool levels)
+{
+	uint32_t	flags = (filter->sparse ? FLAG_SPARSE : 0) | (filter->sizing ? FLAG_SIZING : 0);
+
+	/* 4, 8 and 16 bits have the codes 0, 1 and 2 */
+	if (filter->params.counter_bits != 0)
+		flags |= FLAG_COUNTER | filter->params.counter_bits / 8 << SHIFT_WIDTH |
+			(levels ? FLAG_LEVELS : 0);
+	return (uint8_t) flags;
+}
+
+/* Only a filter without elements has no class.  An empty filter is sparse. */
+static bf_status
+check_class(const bf_filter *filter)
+{
+	bool		empty = filter->sparse && filter->nhashes == 0;
+	bool		none = filter->params.element_class == BF_CLASS_NONE;
+
+	if (none && !empty)
+		return status(BF_ERR_CLASS_MISSING, 0, 0);
+	/* a filter can keep the class of elements that an intersection removed */
+	if (filter->params.counter_bits != 0 && empty && (!none || filter->levels))
+		return status(BF_ERR_EMPTY, 0, 0);
 	return status(BF_OK, 0, 0);
 }
 
@@ -148,15 +234,12 @@ bf_decode_header(const uint8_t *header, uint64_t size, bf_source source,
 		return status(BF_ERR_VERSION, header[AT_VERSION], BF_FORMAT_VERSION);
 	if (header[AT_LAYOUT] > BF_CLASSIC)
 		return status(BF_ERR_LAYOUT, header[AT_LAYOUT], BF_CLASSIC);
-	if (header[AT_FLAGS] & ~FLAGS_KNOWN)
-		return status(BF_ERR_FLAGS, header[AT_FLAGS], FLAGS_KNOWN);
-	if ((header[AT_FLAGS] & FLAG_SIZING) && source != BF_STATE)
-		return status(BF_ERR_STATE, header[AT_FLAGS], FLAG_SPARSE);
+	verdict = decode_flags(header[AT_FLAGS], source, filter);
+	if (verdict.error != BF_OK)
+		return verdict;
 	if (header[AT_K] < 1 || header[AT_K] > BF_MAX_K)
 		return status(BF_ERR_K, header[AT_K], BF_MAX_K);
 	params->layout = (bf_layout) header[AT_LAYOUT];
-	filter->sparse = (header[AT_FLAGS] & FLAG_SPARSE) != 0;
-	filter->sizing = (header[AT_FLAGS] & FLAG_SIZING) != 0;
 	params->k = header[AT_K];
 	params->element_class = bf_load32(header + AT_CLASS);
 	if (!bf_class_known(params->element_class))
@@ -167,15 +250,13 @@ bf_decode_header(const uint8_t *header, uint64_t size, bf_source source,
 	params->seed = bf_load64(header + AT_SEED);
 	params->m = bf_load64(header + AT_BITS);
 
-	verdict = check_sizes(filter, size - BF_HEADER_SIZE);
+	verdict = check_size(filter);
+	if (verdict.error == BF_OK)
+		verdict = check_payload_size(filter, size - BF_HEADER_SIZE);
 	if (verdict.error != BF_OK)
 		return verdict;
-	filter->nhashes = filter->sparse ? (size - BF_HEADER_SIZE) / 8 : 0;
-
-	/* an empty filter is always sparse */
-	if (params->element_class == BF_CLASS_NONE && (!filter->sparse || filter->nhashes != 0))
-		return status(BF_ERR_CLASS_MISSING, 0, 0);
-	return status(BF_OK, 0, 0);
+	filter->nhashes = filter->sparse ? (size - BF_HEADER_SIZE) / hash_size(params) : 0;
+	return check_class(filter);
 }
 
 bf_status
@@ -188,12 +269,19 @@ bf_decode(const uint8_t *bytes, uint64_t size, bf_source source, bf_filter *filt
 bf_status
 bf_check_hashes(const bf_filter *filter, uint64_t from, uint64_t to)
 {
-	uint64_t	i = from > 0 ? from : 1;
+	uint32_t	limit = bf_number_limit(filter->params.counter_bits);
 
-	for (; i < to; i++)
+	for (uint64_t i = from > 0 ? from : 1; i < to; i++)
 	{
-		if (bf_load64(filter->payload + 8 * i) <= bf_load64(filter->payload + 8 * (i - 1)))
+		if (bf_hash_at(filter->payload, i) <= bf_hash_at(filter->payload, i - 1))
 			return status(BF_ERR_HASHES_ORDER, i, 0);
+	}
+	for (uint64_t i = from; i < to && filter->params.counter_bits != 0; i++)
+	{
+		uint32_t	number = bf_number_of(filter->payload, filter->nhashes, i);
+
+		if (number < 1 || number > limit)
+			return status(BF_ERR_NUMBER, number, limit);
 	}
 	return status(BF_OK, 0, 0);
 }
@@ -201,7 +289,7 @@ bf_check_hashes(const bf_filter *filter, uint64_t from, uint64_t to)
 uint64_t
 bf_payload_size(const bf_filter *filter)
 {
-	return filter->sparse ? 8 * filter->nhashes : filter->params.m / 8;
+	return filter->sparse ? hash_size(&filter->params) * filter->nhashes : dense_size(&filter->params);
 }
 
 uint64_t
@@ -214,13 +302,13 @@ uint8_t *
 bf_encode_header(const bf_filter *filter, uint8_t *bytes)
 {
 	const bf_params *params = &filter->params;
+	bool		empty_counter = params->counter_bits != 0 && filter->sparse && filter->nhashes == 0;
 
 	bytes[AT_VERSION] = BF_FORMAT_VERSION;
 	bytes[AT_LAYOUT] = (uint8_t) params->layout;
-	bytes[AT_FLAGS] = (uint8_t) ((filter->sparse ? FLAG_SPARSE : 0) |
-								 (filter->sizing ? FLAG_SIZING : 0));
+	bytes[AT_FLAGS] = encode_flags(filter, filter->levels && !empty_counter);
 	bytes[AT_K] = (uint8_t) params->k;
-	bf_store32(bytes + AT_CLASS, params->element_class);
+	bf_store32(bytes + AT_CLASS, empty_counter ? BF_CLASS_NONE : params->element_class);
 	store_float(bytes + AT_RATE, params->rate);
 	bf_store64(bytes + AT_SEED, params->seed);
 	bf_store64(bytes + AT_BITS, params->m);

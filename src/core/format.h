@@ -24,6 +24,8 @@ typedef enum bf_error
 	BF_ERR_VERSION,
 	BF_ERR_LAYOUT,
 	BF_ERR_FLAGS,
+	BF_ERR_TYPE,				/* a filter instead of a counter, or vice versa */
+	BF_ERR_COUNTER_BITS,		/* got: the code in the flags */
 	BF_ERR_STATE,				/* an aggregate state instead of a value */
 	BF_ERR_K,
 	BF_ERR_CLASS,
@@ -35,7 +37,9 @@ typedef enum bf_error
 	BF_ERR_HASHES_LENGTH,		/* got: payload bytes; limit: the divisor */
 	BF_ERR_HASHES_MAX,			/* got: hashes; limit: maximum */
 	BF_ERR_HASHES_ORDER,		/* got: first position out of order, from 0 */
-	BF_ERR_CLASS_MISSING		/* has elements but no element class */
+	BF_ERR_NUMBER,				/* got: the number of a hash; limit: maximum */
+	BF_ERR_CLASS_MISSING,		/* has elements but no element class */
+	BF_ERR_EMPTY				/* an empty counter with a class or levels */
 } bf_error;
 
 /* The result of a check.  got and limit are 0 where they do not apply. */
@@ -49,15 +53,20 @@ typedef struct bf_status
 /* What the bytes must encode. */
 typedef enum bf_source
 {
-	BF_VALUE,					/* a value of the SQL type */
-	BF_STATE					/* a serialized aggregate state */
+	BF_VALUE,					/* a value of the SQL type of filters */
+	BF_STATE,					/* a serialized aggregate state of a filter */
+	BF_COUNTER_VALUE,			/* the same for counters */
+	BF_COUNTER_STATE
 } bf_source;
 
 /* True for every bf_class, including BF_CLASS_NONE. */
 extern bool bf_class_known(uint32_t element_class);
 
-/* The most distinct hashes that take less space than m bits. */
-extern uint64_t bf_sparse_limit(uint64_t m);
+/* The greatest m of a filter, or of a counter with numbers of counter_bits. */
+extern uint64_t bf_max_size(uint32_t counter_bits);
+
+/* The most distinct hashes that take less space than the m bits or numbers. */
+extern uint64_t bf_sparse_limit(const bf_params *params);
 
 /*
  * Decodes bytes[0 .. size) and performs all checks that take constant time.
@@ -76,8 +85,8 @@ extern bf_status bf_decode_header(const uint8_t *header, uint64_t size,
 
 /*
  * Checks that each of the hashes [from, to) of a sparse payload is greater than
- * its predecessor.  Callers check a large payload in pieces to stay
- * interruptible.
+ * its predecessor and, in a counter, has a valid number.  Callers check a large
+ * payload in pieces to stay interruptible.
  */
 extern bf_status bf_check_hashes(const bf_filter *filter, uint64_t from, uint64_t to);
 
@@ -86,8 +95,9 @@ extern uint64_t bf_payload_size(const bf_filter *filter);
 extern uint64_t bf_encoded_size(const bf_filter *filter);
 
 /*
- * Writes the header.  Ignores filter->payload.  Returns the address for the
- * payload: bytes + BF_HEADER_SIZE.
+ * Writes the header.  Ignores filter->payload, and the class and levels of a
+ * counter without elements.  Returns the address for the payload: bytes +
+ * BF_HEADER_SIZE.
  */
 extern uint8_t *bf_encode_header(const bf_filter *filter, uint8_t *bytes);
 

@@ -4,16 +4,24 @@
  */
 #include "hashset.h"
 
+/* Both loops write an empty slot too, and overwrite it later: no branch. */
+
 size_t
-bf_hashset_read(const bf_hashset *set, size_t from, size_t to, uint64_t *out)
+bf_hashset_read(const bf_hashset *set, size_t from, size_t to, uint64_t *out, uint16_t *numbers)
 {
 	size_t		count = 0;
 
 	if (from == 0 && set->has_zero)
+	{
+		if (set->numbers != NULL)
+			numbers[count] = set->numbers[bf_hashset_slots(set)];
 		out[count++] = 0;
+	}
 	for (size_t i = from; i < to; i++)
 	{
-		out[count] = set->slots[i]; /* overwritten if empty */
+		if (set->numbers != NULL)
+			numbers[count] = set->numbers[i];
+		out[count] = set->slots[i];
 		count += set->slots[i] != 0;
 	}
 	return count;
@@ -28,7 +36,9 @@ bf_hashset_compact(bf_hashset *set, size_t from, size_t to, size_t at)
 	{
 		uint64_t	hash = set->slots[i];
 
-		set->slots[at + count] = hash;	/* overwritten if empty */
+		if (set->numbers != NULL)
+			set->numbers[at + count] = set->numbers[i];
+		set->slots[at + count] = hash;
 		count += hash != 0;
 	}
 	return count;

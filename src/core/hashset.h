@@ -1,7 +1,7 @@
 /*
  * hashset.h
  *		A set of 64-bit hashes, as an aggregate collects them while its filter
- *		is sparse or has no size yet.
+ *		is sparse or has no size yet.  For a counter, each hash has a number.
  *
  * Open addressing with linear probing, in memory that the caller provides.
  * Slots are in the order of salt * hash, so growing reads and writes both
@@ -19,6 +19,7 @@
 typedef struct bf_hashset
 {
 	uint64_t   *slots;			/* 0 if empty; owned by the caller */
+	uint16_t   *numbers;		/* of each slot and of the hash 0, or NULL; as slots */
 	uint64_t	salt;
 	uint32_t	count;			/* distinct hashes, including 0 */
 	uint8_t		log2_slots;
@@ -46,49 +47,77 @@ bf_hashset_slot(const bf_hashset *set, uint64_t hash)
 	return (size_t) ((hash * set->salt) >> (64 - set->log2_slots));
 }
 
-/* Prefetches the first slot that bf_hashset_add() will read. */
+/* Prefetches what bf_hashset_find() will read first. */
 static inline void
 bf_hashset_prefetch(const bf_hashset *set, uint64_t hash)
 {
-	__builtin_prefetch(set->slots + bf_hashset_slot(set, hash), 1);
+	size_t		slot = bf_hashset_slot(set, hash);
+
+	__builtin_prefetch(set->slots + slot, 1);
+	if (set->numbers != NULL)
+		__builtin_prefetch(set->numbers + slot, 1);
+}
+
+/*
+ * The index of a hash, also in numbers: the slot that has it, or the one that
+ * would take it.
+ */
+static inline size_t
+bf_hashset_find(const bf_hashset *set, uint64_t hash)
+{
+	size_t		mask = bf_hashset_slots(set) - 1;
+	size_t		i;
+
+	if (hash == 0)
+		return mask + 1;
+	for (i = bf_hashset_slot(set, hash); set->slots[i] != 0 && set->slots[i] != hash; i = (i + 1) & mask)
+		;
+	return i;
+}
+
+/* Adds a hash to a set that is not full, unless it is there.  Returns its index. */
+static inline size_t
+bf_hashset_place(bf_hashset *set, uint64_t hash, bool *added)
+{
+	size_t		i = bf_hashset_find(set, hash);
+
+	if (hash == 0)
+	{
+		*added = !set->has_zero;
+		set->has_zero = true;
+	}
+	else
+	{
+		*added = set->slots[i] == 0;
+		set->slots[i] = hash;
+	}
+	set->count += *added;
+	return i;
 }
 
 /* Adds a hash to a set that is not full.  True if the hash is new. */
 static inline bool
 bf_hashset_add(bf_hashset *set, uint64_t hash)
 {
-	size_t		mask = bf_hashset_slots(set) - 1;
-	size_t		i;
+	bool		added;
 
-	if (hash == 0)
-	{
-		bool		added = !set->has_zero;
-
-		set->has_zero = true;
-		set->count += added;
-		return added;
-	}
-	for (i = bf_hashset_slot(set, hash); set->slots[i] != 0; i = (i + 1) & mask)
-	{
-		if (set->slots[i] == hash)
-			return false;
-	}
-	set->slots[i] = hash;
-	set->count++;
-	return true;
+	(void) bf_hashset_place(set, hash, &added);
+	return added;
 }
 
 /*
  * Copies the hashes of the slots [from, to) to out, unordered, and returns
  * their number.  The hash 0 counts as part of slot 0.  out has room for
- * to - from + 1 hashes.
+ * to - from + 1 hashes, and so has numbers if the set has them.
  */
-extern size_t bf_hashset_read(const bf_hashset *set, size_t from, size_t to, uint64_t *out);
+extern size_t bf_hashset_read(const bf_hashset *set, size_t from, size_t to, uint64_t *out,
+							  uint16_t *numbers);
 
 /*
  * Moves the hashes of the slots [from, to), except 0, to the slots at `at` and
- * following, and returns their number.  at <= from.  Destroys the set: call it
- * for all slots in ascending order to turn them into a plain array.
+ * following, with their numbers, and returns how many they are.  at <= from.
+ * Destroys the set: call it for all slots in ascending order to turn them into
+ * plain arrays.
  */
 extern size_t bf_hashset_compact(bf_hashset *set, size_t from, size_t to, size_t at);
 

@@ -12,7 +12,10 @@
 #include "filter.h"
 #include "sizing.h"
 
-/* A filter's blocks.  An element sets at most k bits, all in one block. */
+/*
+ * A filter's blocks.  An element sets at most k bits, all in one block.  In a
+ * counter, numbers take the place of bits.
+ */
 typedef struct bf_shape
 {
 	uint32_t	nblocks;

@@ -45,18 +45,19 @@ bf_expected_range(uint64_t count, uint64_t hash, uint64_t *from, uint64_t *to)
 	*to = count - middle > margin ? middle + margin : count;
 }
 
-/* Reads the least remaining hash; *both is set if both sides have it. */
+/* Reads the least remaining hash, and tells which sides have it. */
 static uint64_t
-next_hash(bf_merge *merge, bool *both)
+next_hash(bf_merge *merge, bool *in_a, bool *in_b)
 {
 	bool		a_left = merge->i < merge->acount;
 	bool		b_left = merge->j < merge->bcount;
 	uint64_t	a = a_left ? bf_hash_at(merge->a, merge->i) : UINT64_MAX;
 	uint64_t	b = b_left ? bf_hash_at(merge->b, merge->j) : UINT64_MAX;
 
-	merge->i += a_left && a <= b;
-	merge->j += b_left && b <= a;
-	*both = a_left && b_left && a == b;
+	*in_a = a_left && a <= b;
+	*in_b = b_left && b <= a;
+	merge->i += *in_a;
+	merge->j += *in_b;
 	return a < b ? a : b;
 }
 
@@ -68,13 +69,14 @@ merge_hashes(bf_merge *merge, bool intersect, uint8_t *out, uint64_t max)
 
 	for (; max > 0 && !bf_merge_done(merge); max--)
 	{
-		bool		both;
-		uint64_t	hash = next_hash(merge, &both);
+		bool		in_a;
+		bool		in_b;
+		uint64_t	hash = next_hash(merge, &in_a, &in_b);
 
-		if (intersect && !both)
+		if (intersect && !(in_a && in_b))
 			continue;
 		if (out != NULL)
-			bf_store64(out + 8 * count, hash);
+			bf_store64(out + BF_HASH_BYTES * count, hash);
 		count++;
 	}
 	return count;
@@ -90,4 +92,37 @@ uint64_t
 bf_merge_intersection(bf_merge *merge, uint8_t *out, uint64_t max)
 {
 	return merge_hashes(merge, true, out, max);
+}
+
+uint64_t
+bf_merge_numbers(bf_merge *merge, bf_combination combination, uint32_t limit,
+				 uint8_t *hashes, uint8_t *numbers, uint64_t max)
+{
+	uint64_t	count = 0;
+
+	for (; max > 0 && !bf_merge_done(merge); max--)
+	{
+		bool		in_a;
+		bool		in_b;
+		uint64_t	hash = next_hash(merge, &in_a, &in_b);
+		uint32_t	a = in_a ? bf_number_of(merge->a, merge->acount, merge->i - 1) : 0;
+		uint32_t	b = in_b ? bf_number_of(merge->b, merge->bcount, merge->j - 1) : 0;
+		uint32_t	number;
+
+		if (combination == BF_DIFFERENCE && a < b && a < limit)
+		{
+			merge->misfit = true;
+			continue;
+		}
+		number = bf_combine_two(combination, a, b, limit);
+		if (number == 0)
+			continue;
+		if (hashes != NULL)
+		{
+			bf_store64(hashes + BF_HASH_BYTES * count, hash);
+			bf_store16(numbers + BF_NUMBER_BYTES * count, (uint16_t) number);
+		}
+		count++;
+	}
+	return count;
 }

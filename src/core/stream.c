@@ -1,6 +1,6 @@
 /*
  * stream.c
- *		Reading any filter as dense bits of a given size, piece by piece.
+ *		Reading any Bloom filter as dense bits of a given size, piece by piece.
  */
 #include "stream.h"
 
@@ -71,8 +71,11 @@ bf_stream_read(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 
 void
 bf_expand(const bf_filter *filter, uint64_t from, uint64_t to,
-		  const bf_shape *shape, uint8_t *bits)
+		  const bf_update *update, uint8_t *payload)
 {
+	bool		counter = filter->params.counter_bits != 0;
+
 	for (uint64_t i = from; i < to; i++)
-		bf_bits_add(bits, shape, bf_hash_at(filter->payload, i));
+		bf_dense_add(payload, update, bf_hash_at(filter->payload, i),
+					 counter ? bf_number_of(filter->payload, filter->nhashes, i) : 1);
 }

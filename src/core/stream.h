@@ -1,6 +1,6 @@
 /*
  * stream.h
- *		Reading any filter as dense bits of a given size, piece by piece.
+ *		Reading any Bloom filter as dense bits of a given size, piece by piece.
  *
  * Operands can be sparse or dense, and estimates also take two sizes of which
  * one divides the other.  Streams reduce all cases to one: bits of equal size.
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "bulk.h"
-#include "layout.h"
+#include "dense.h"
 
 typedef struct bf_stream
 {
@@ -51,8 +51,8 @@ extern const uint8_t *bf_stream_read(bf_stream *stream, uint64_t from, size_t si
 extern const uint8_t *bf_stream_continue(bf_stream *stream, uint64_t from, size_t size,
 										 uint8_t *scratch);
 
-/* Sets in bits, of the given shape, the hashes [from, to) of a sparse filter. */
+/* Adds the hashes [from, to) of a sparse filter to a dense payload. */
 extern void bf_expand(const bf_filter *filter, uint64_t from, uint64_t to,
-					  const bf_shape *shape, uint8_t *bits);
+					  const bf_update *update, uint8_t *payload);
 
 #endif							/* BF_STREAM_H */

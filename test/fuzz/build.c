@@ -54,7 +54,7 @@ read_set(const bf_hashset *set, size_t piece, uint64_t *out)
 	{
 		size_t		to = nslots - at < piece ? nslots : at + piece;
 		uint64_t   *part = room_for(sizeof(uint64_t) * (to - at + 1));
-		size_t		got = bf_hashset_read(set, at, to, part);
+		size_t		got = bf_hashset_read(set, at, to, part, NULL);
 
 		memcpy(out + count, part, sizeof(uint64_t) * got);
 		count += got;
@@ -116,7 +116,7 @@ build(builder *of, const bf_params *params, uint64_t salt, size_t piece,
 			grow(&of->set, piece);
 		bf_hashset_add(&of->set, hashes[i]);
 		demand(!bf_hashset_add(&of->set, hashes[i]));
-		if (of->set.count > bf_sparse_limit(params->m))
+		if (of->set.count > bf_sparse_limit(params))
 			go_over_to_bits(of, piece);
 	}
 }
@@ -224,13 +224,13 @@ check_build(const bf_params *params, uint64_t salt, size_t piece,
 static uint8_t *
 bits_of(const bf_filter *filter)
 {
-	bf_shape	shape = bf_shape_of(&filter->params);
+	bf_update	update = bf_update_of(&filter->params, false);
 	uint8_t    *bits;
 
 	if (!filter->sparse)
 		return copy_of(filter->payload, filter->params.m / 8);
 	bits = allocate(filter->params.m / 8);
-	bf_expand(filter, 0, filter->nhashes, &shape, bits);
+	bf_expand(filter, 0, filter->nhashes, &update, bits);
 	return bits;
 }
 

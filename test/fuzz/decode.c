@@ -357,12 +357,12 @@ static uint8_t *
 expanded_image(const value *v)
 {
 	const bf_filter *filter = &v->filter;
-	bf_shape	shape = bf_shape_of(&filter->params);
+	bf_update	update = bf_update_of(&filter->params, false);
 	uint8_t    *image = allocate(filter->params.m / 8);
 
 	for (uint64_t at = 0; at < filter->nhashes; at += v->piece)
 		bf_expand(filter, at, at + v->piece < filter->nhashes ? at + v->piece : filter->nhashes,
-				  &shape, image);
+				  &update, image);
 	return image;
 }
 

@@ -172,7 +172,7 @@ print_built(bf_params *params, bool sized, uint64_t *hashes, size_t count)
 			params->m *= 2;
 	}
 	filter.params = *params;
-	filter.sparse = count <= bf_sparse_limit(params->m);
+	filter.sparse = count <= bf_sparse_limit(params);
 	filter.nhashes = filter.sparse ? count : 0;
 	shape = bf_shape_of(params);
 	payload = allocate(bf_payload_size(&filter));
@@ -261,10 +261,14 @@ bits_at(const bf_filter *filter, uint64_t m)
 	uint8_t    *bits = allocate(m / 8);
 	uint8_t		scratch[PIECE_BYTES];
 	bf_stream	stream = bf_stream_start(filter, m);
+	bf_params	params = filter->params;
+	bf_update	update;
 
 	if (filter->sparse && filter->params.layout == BF_CLASSIC)
 	{
-		bf_expand(filter, 0, filter->nhashes, &stream.shape, bits);
+		params.m = m;
+		update = bf_update_of(&params, false);
+		bf_expand(filter, 0, filter->nhashes, &update, bits);
 		return bits;
 	}
 	for (uint64_t at = 0; at < m / 8; at += PIECE_BYTES)
@@ -325,7 +329,7 @@ print_united_hashes(const bf_params *params, const bf_filter *a, const bf_filter
 	bool		smaller;
 
 	result.nhashes = bf_merge_union(&merge, payload, UINT64_MAX);
-	smaller = result.nhashes <= bf_sparse_limit(params->m);
+	smaller = result.nhashes <= bf_sparse_limit(params);
 	if (smaller)
 		print_filter(&result, payload);
 	free(payload);
@@ -373,7 +377,7 @@ print_folded(const bf_filter *filter, uint64_t m, float rate)
 
 	folded.params.m = m;
 	folded.params.rate = rate;
-	folded.sparse = filter->sparse && filter->nhashes <= bf_sparse_limit(m);
+	folded.sparse = filter->sparse && filter->nhashes <= bf_sparse_limit(&folded.params);
 	if (folded.sparse)
 		print_filter(&folded, filter->payload);
 	else if (!filter->sparse && !bf_folds_to(&filter->params, m))

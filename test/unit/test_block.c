@@ -182,7 +182,7 @@ test_lookup(void)
 		bf_shape	shape = bf_shape_of(&params);
 		uint8_t    *bits = allocate(params.m / 8);
 		uint64_t	hash = next_random(&state);
-		bf_lookup	lookup = bf_lookup_start(&shape, hash);
+		bf_lookup	lookup = bf_lookup_start(&params, hash);
 		uint32_t	ones = 0;
 		uint32_t	pieces = 0;
 		uint32_t	wanted;

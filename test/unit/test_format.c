@@ -213,7 +213,7 @@ static const refusal refusals[] = {
 	{"version 2", 0, 1, 2, 128, BF_ERR_VERSION, 2, 1},
 	{"layout 2", 1, 1, 2, 128, BF_ERR_LAYOUT, 2, 1},
 	{"layout 255", 1, 1, 255, 128, BF_ERR_LAYOUT, 255, 1},
-	{"flag 4", 2, 1, 4, 128, BF_ERR_FLAGS, 4, ANY},
+	{"flag 4", 2, 1, 4, 128, BF_ERR_TYPE, 4, 0},
 	{"flag 128", 2, 1, 128, 128, BF_ERR_FLAGS, 128, ANY},
 	{"flag 128 with 1", 2, 1, 129, 0, BF_ERR_FLAGS, 129, ANY},
 	{"a state, dense", 2, 1, 2, 128, BF_ERR_STATE, ANY, ANY},
@@ -507,17 +507,21 @@ test_classes(void)
 static void
 test_sparse_limit(void)
 {
+	bf_params	none = {.m = 0};
+	bf_params	largest = {.m = BF_MAX_BITS};
+
 	for (uint64_t m = 64; m < 100000; m += 64)
 	{
+		bf_params	params = {.m = m};
 		uint64_t	n = 0;
 
 		while (8 * (n + 1) < m / 8)
 			n++;
-		each(bf_sparse_limit(m) == n, "m = %" PRIu64, m);
+		each(bf_sparse_limit(&params) == n, "m = %" PRIu64, m);
 	}
 	passed("hashes are listed while they are smaller than the bits");
-	is(bf_sparse_limit(0), 0, "none without bits");
-	is(bf_sparse_limit(BF_MAX_BITS), (UINT64_C(1) << 25) - 1, "and at most 2^25 - 1");
+	is(bf_sparse_limit(&none), 0, "none without bits");
+	is(bf_sparse_limit(&largest), (UINT64_C(1) << 25) - 1, "and at most 2^25 - 1");
 }
 
 int

@@ -31,7 +31,7 @@ grow(bf_hashset *set, size_t piece)
 	{
 		size_t		to = from + piece < slots ? from + piece : slots;
 		uint64_t   *out = allocate((to - from + 1) * sizeof(*out));
-		size_t		count = bf_hashset_read(set, from, to, out);
+		size_t		count = bf_hashset_read(set, from, to, out, NULL);
 
 		for (size_t i = 0; i < count; i++)
 			each(bf_hashset_add(&larger, out[i]), "%" PRIu64 " came twice", out[i]);
@@ -47,7 +47,7 @@ grow(bf_hashset *set, size_t piece)
 static size_t
 contents(const bf_hashset *set, uint64_t *out)
 {
-	size_t		count = bf_hashset_read(set, 0, bf_hashset_slots(set), out);
+	size_t		count = bf_hashset_read(set, 0, bf_hashset_slots(set), out, NULL);
 
 	qsort(out, count, sizeof(*out), compare_hashes);
 	return count;
@@ -113,14 +113,14 @@ test_zero(void)
 	bf_hashset	set = new_set(BF_HASHSET_MIN_LOG2);
 	uint64_t	out[20];
 
-	is(bf_hashset_read(&set, 0, 16, out), 0, "a new set is empty");
+	is(bf_hashset_read(&set, 0, 16, out, NULL), 0, "a new set is empty");
 	ok(bf_hashset_add(&set, 0), "0 is new");
 	ok(!bf_hashset_add(&set, 0), "and is not new again");
 	is(set.count, 1, "it counts");
 	ok(bf_hashset_add(&set, 5), "another hash is new");
-	is(bf_hashset_read(&set, 0, 1, out) + bf_hashset_read(&set, 1, 16, out), 2,
+	is(bf_hashset_read(&set, 0, 1, out, NULL) + bf_hashset_read(&set, 1, 16, out, NULL), 2,
 	   "both are read once");
-	is(bf_hashset_read(&set, 7, 7, out), 0, "no slots, no hashes");
+	is(bf_hashset_read(&set, 7, 7, out, NULL), 0, "no slots, no hashes");
 	free(set.slots);
 }
 

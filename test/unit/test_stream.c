@@ -198,7 +198,7 @@ test_expand(void)
 		bf_params	params = params_of(i % 2 ? BF_CLASSIC : BF_BLOCKED,
 									   1 + (uint32_t) random_below(&state, 32),
 									   512 * (1 + random_below(&state, 50)) + (i % 2 ? 64 : 0));
-		bf_shape	shape = bf_shape_of(&params);
+		bf_update	update = bf_update_of(&params, false);
 		elements	set;
 		bf_filter	filter;
 		uint8_t    *wanted;
@@ -209,10 +209,10 @@ test_expand(void)
 		wanted = build(&set, &params);
 		filter = sparse(params, &set, memory);
 		half = random_below(&state, set.count + 1);
-		bf_expand(&filter, half, set.count, &shape, bits);
-		bf_expand(&filter, half, half, &shape, bits);
+		bf_expand(&filter, half, set.count, &update, bits);
+		bf_expand(&filter, half, half, &update, bits);
 		for (uint64_t j = 0; j < half; j++)
-			bf_expand(&filter, j, j + 1, &shape, bits);
+			bf_expand(&filter, j, j + 1, &update, bits);
 		each(memcmp(bits, wanted, params.m / 8) == 0, "filter %d", i);
 		free(bits);
 		free(wanted);
@@ -229,14 +229,14 @@ test_expand_part(void)
 	elements	set = {.hashes = {10, 20, 30, 40}, .count = 4};
 	elements	middle = {.hashes = {20, 30}, .count = 2};
 	bf_params	params = params_of(BF_CLASSIC, 3, 640);
-	bf_shape	shape = bf_shape_of(&params);
+	bf_update	update = bf_update_of(&params, false);
 	bf_filter	filter = sparse(params, &set, memory);
 	uint8_t    *wanted = build(&middle, &params);
 	uint8_t    *bits = allocate(80);
 
 	ref_set(wanted, 639);
 	ref_set(bits, 639);
-	bf_expand(&filter, 1, 3, &shape, bits);
+	bf_expand(&filter, 1, 3, &update, bits);
 	ok(memcmp(bits, wanted, 80) == 0, "expanding a part of the hashes sets no other bits");
 	free(wanted);
 	free(bits);
