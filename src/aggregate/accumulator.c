@@ -1,6 +1,6 @@
 /*
  * accumulator.c
- *		A filter under construction.
+ *		A filter or counter under construction.
  */
 #include "pg/pg_compat.h"
 
@@ -9,6 +9,7 @@
 #include "core/bulk.h"
 #include "core/bytes.h"
 #include "core/sparse.h"
+#include "counter/number_walk.h"
 #include "filter/measure.h"
 #include "filter/walk.h"
 #include "miscadmin.h"
@@ -23,60 +24,106 @@
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Enables deferred adding if the set or the bits, of size bytes, are large. */
+/* Enables deferred adding if the set or the payload, of size bytes, is large. */
 static void
 allocate_pending(Accumulator *accumulator, Size size)
 {
-	if (size >= PREFETCH_BYTES && accumulator->pending == NULL)
-		accumulator->pending = MemoryContextAlloc(accumulator->context,
-												  PENDING_HASHES * sizeof(uint64_t));
+	if (size < PREFETCH_BYTES || accumulator->pending != NULL)
+		return;
+	accumulator->pending = MemoryContextAlloc(accumulator->context,
+											  PENDING_HASHES * sizeof(uint64_t));
+	if (accumulator->params.counter_bits != 0)
+		accumulator->pending_numbers = MemoryContextAlloc(accumulator->context,
+														  PENDING_HASHES * sizeof(uint16_t));
 }
 
 static void
 allocate_slots(Accumulator *accumulator, int log2_slots)
 {
 	bf_hashset *set = &accumulator->set;
-	Size		size = sizeof(uint64_t) << log2_slots;
+	Size		nslots = (Size) 1 << log2_slots;
 
-	set->slots = allocate_large(accumulator->context, size);
+	set->slots = allocate_large(accumulator->context, nslots * sizeof(uint64_t));
+	if (accumulator->params.counter_bits != 0)
+		set->numbers = allocate_large(accumulator->context, (nslots + 1) * sizeof(uint16_t));
 	set->log2_slots = log2_slots;
 	set->count = 0;
 	set->has_zero = false;
-	zero_bytes((uint8 *) set->slots, size);
-	allocate_pending(accumulator, size);
+	zero_bytes((uint8 *) set->slots, nslots * sizeof(uint64_t));
+	allocate_pending(accumulator, nslots * sizeof(uint64_t));
 }
 
-/* Allocates the bits at a cache line.  They live as long as the context. */
 static void
-allocate_bits(Accumulator *accumulator)
+free_slots(bf_hashset *set)
 {
-	Size		size = accumulator->params.m / 8;
+	pfree(set->slots);
+	if (set->numbers != NULL)
+		pfree(set->numbers);
+}
+
+/* Allocates the payload at a cache line.  It lives as long as the context. */
+static void
+allocate_payload(Accumulator *accumulator)
+{
+	bf_filter	dense = {.params = accumulator->params};
+	Size		size = bf_payload_size(&dense);
 	char	   *unaligned = allocate_large(accumulator->context, size + BF_BLOCK_BYTES);
 
-	accumulator->shape = bf_shape_of(&accumulator->params);
-	accumulator->bits = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, unaligned);
-	zero_bytes(accumulator->bits, size);
+	accumulator->update.shape = bf_shape_of(&accumulator->params);
+	accumulator->payload = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, unaligned);
+	zero_bytes(accumulator->payload, size);
 	Assert(accumulator->npending == 0);
 	accumulator->pending = NULL;
 	allocate_pending(accumulator, size);
 }
 
 void
-begin_accumulator(Accumulator *accumulator, const bf_params *params, MemoryContext context)
+begin_accumulator(Accumulator *accumulator, const bf_params *params, bool raises,
+				  MemoryContext context)
 {
 	memset(accumulator, 0, sizeof(*accumulator));
 	accumulator->params = *params;
+	accumulator->update = bf_update_of(params, raises);
 	accumulator->sizing = params->m == 0;
-	accumulator->set_limit = accumulator->sizing ? BF_SIZING_LIMIT : bf_sparse_limit(params->m);
+	accumulator->set_limit = accumulator->sizing ? BF_SIZING_LIMIT : bf_sparse_limit(params);
 	accumulator->context = context;
 	accumulator->set.salt = pg_prng_uint64(&pg_global_prng_state) | 1;
 	allocate_slots(accumulator, BF_HASHSET_MIN_LOG2);
 }
 
-/* Slots that are read at once; small enough for a buffer on the stack. */
+/* How two numbers of one element become one. */
+static bf_combination
+combination_of(const Accumulator *accumulator)
+{
+	return accumulator->update.raises ? BF_GREATER : BF_SUM;
+}
+
+/* Places a hash in the set, which is not full.  True if it is new. */
+static inline bool
+place_in_set(Accumulator *accumulator, uint64 hash, uint32 number)
+{
+	uint16_t   *numbers = accumulator->set.numbers;
+	bool		added;
+	Size		i = bf_hashset_place(&accumulator->set, hash, &added);
+
+	if (numbers != NULL)
+		numbers[i] = added ? number
+			: bf_combine_two(combination_of(accumulator), numbers[i], number,
+							 bf_number_limit(accumulator->params.counter_bits));
+	return added;
+}
+
+/* Slots that are read at once; small enough for buffers on the stack. */
 #define SLOTS_PER_PIECE 1024
 
-typedef void (*AddHashes) (Accumulator *, const uint64_t *, Size);
+/* Adds hashes and their numbers, which are NULL in a Bloom filter. */
+typedef void (*AddHashes) (Accumulator *, const uint64_t *hashes, const uint16_t *numbers, Size count);
+
+static inline uint32
+number_at(const uint16_t *numbers, Size i)
+{
+	return numbers == NULL ? 1 : numbers[i];
+}
 
 /* Calls a function with the hashes of a set, piece by piece. */
 static void
@@ -84,42 +131,52 @@ add_set(Accumulator *accumulator, const bf_hashset *set, AddHashes add)
 {
 	Size		nslots = bf_hashset_slots(set);
 	uint64_t	hashes[SLOTS_PER_PIECE + 1];
+	uint16_t	numbers[SLOTS_PER_PIECE + 1];
 
 	for (Size at = 0; at < nslots; at += SLOTS_PER_PIECE)
 	{
 		CHECK_FOR_INTERRUPTS();
-		add(accumulator, hashes,
-			bf_hashset_read(set, at, Min(at + SLOTS_PER_PIECE, nslots), hashes));
+		add(accumulator, hashes, set->numbers == NULL ? NULL : numbers,
+			bf_hashset_read(set, at, Min(at + SLOTS_PER_PIECE, nslots), hashes, numbers));
 	}
 }
 
 static void
-add_to_set(Accumulator *accumulator, const uint64_t *hashes, Size count)
+add_to_set(Accumulator *accumulator, const uint64_t *hashes, const uint16_t *numbers, Size count)
 {
 	for (Size i = 0; i < count; i++)
-		bf_hashset_add(&accumulator->set, hashes[i]);
+		place_in_set(accumulator, hashes[i], number_at(numbers, i));
 }
 
 /* Does its own prefetching, because pending hashes may be in use. */
 static void
-add_to_bits(Accumulator *accumulator, const uint64_t *hashes, Size count)
+add_to_payload(Accumulator *accumulator, const uint64_t *hashes, const uint16_t *numbers, Size count)
 {
-	bf_shape	shape = accumulator->shape;
-	uint8	   *bits = accumulator->bits;
+	bf_update	update = accumulator->update;
+	uint8	   *payload = accumulator->payload;
 
 	for (Size i = 0; i < count; i++)
 	{
 		if (i + PENDING_HASHES < count)
-			bf_bits_prefetch(bits, &shape, hashes[i + PENDING_HASHES]);
-		bf_bits_add(bits, &shape, hashes[i]);
+			bf_dense_prefetch(payload, &update, hashes[i + PENDING_HASHES]);
+		bf_dense_add(payload, &update, hashes[i], number_at(numbers, i));
 	}
 }
 
+static inline void
+accumulate_element(Accumulator *accumulator, uint64 hash, uint32 number)
+{
+	if (accumulator->params.counter_bits == 0)
+		accumulate_hash(accumulator, hash);
+	else
+		accumulate_number(accumulator, hash, number);
+}
+
 static void
-accumulate_hashes(Accumulator *accumulator, const uint64_t *hashes, Size count)
+accumulate_hashes(Accumulator *accumulator, const uint64_t *hashes, const uint16_t *numbers, Size count)
 {
 	for (Size i = 0; i < count; i++)
-		accumulate_hash(accumulator, hashes[i]);
+		accumulate_element(accumulator, hashes[i], number_at(numbers, i));
 }
 
 /*
@@ -135,10 +192,10 @@ grow_set(Accumulator *accumulator)
 
 	allocate_slots(accumulator, old.log2_slots + (medium ? 2 : 1));
 	add_set(accumulator, &old, add_to_set);
-	pfree(old.slots);
+	free_slots(&old);
 }
 
-/* Moves the hashes of a set, except 0, to the front of its memory. */
+/* Moves the hashes of a set, except 0, and their numbers to the front. */
 static Size
 compact_set(bf_hashset *set)
 {
@@ -154,58 +211,66 @@ compact_set(bf_hashset *set)
 }
 
 /*
- * Replaces the set by bits.  The set's memory shrinks to its hashes before the
- * bits are allocated, so that an accumulator that sizes itself stays below
+ * Replaces the set by a dense payload.  The set's memory shrinks to its hashes
+ * before the payload is allocated, so that a filter that sizes itself stays below
  * 512 MB.  (One of the largest size can take 768 MB when its set last grows.)
  */
 static void
-convert_to_bits(Accumulator *accumulator)
+convert_to_dense(Accumulator *accumulator)
 {
-	Size		count = compact_set(&accumulator->set);
-	uint64_t   *hashes = repalloc_huge(accumulator->set.slots, Max(count, 1) * sizeof(uint64_t));
+	bf_hashset	set = accumulator->set;
 	const uint64_t zero = 0;
+	uint16_t	number_of_zero = set.numbers == NULL ? 1 : set.numbers[bf_hashset_slots(&set)];
+	Size		count = compact_set(&set);
 
+	set.slots = repalloc_huge(set.slots, Max(count, 1) * sizeof(uint64_t));
+	if (set.numbers != NULL)
+		set.numbers = repalloc_huge(set.numbers, Max(count, 1) * sizeof(uint16_t));
 	accumulator->set.slots = NULL;
+	accumulator->set.numbers = NULL;
 	if (accumulator->sizing)
-		accumulator->params.m = BF_MAX_BITS;
-	allocate_bits(accumulator);
+		accumulator->params.m = bf_max_size(accumulator->params.counter_bits);
+	allocate_payload(accumulator);
 	for (Size at = 0; at < count; at += CHUNK_HASHES)
 	{
 		CHECK_FOR_INTERRUPTS();
-		add_to_bits(accumulator, hashes + at, Min(CHUNK_HASHES, count - at));
+		add_to_payload(accumulator, set.slots + at, set.numbers == NULL ? NULL : set.numbers + at,
+					   Min(CHUNK_HASHES, count - at));
 	}
-	add_to_bits(accumulator, &zero, accumulator->set.has_zero ? 1 : 0);
-	pfree(hashes);
+	add_to_payload(accumulator, &zero, &number_of_zero, set.has_zero ? 1 : 0);
+	free_slots(&set);
 }
 
 void
-accumulate_in_set(Accumulator *accumulator, uint64 hash)
+accumulate_in_set(Accumulator *accumulator, uint64 hash, uint32 number)
 {
 	if (bf_hashset_full(&accumulator->set))
 		grow_set(accumulator);
-	if (bf_hashset_add(&accumulator->set, hash) &&
+	if (place_in_set(accumulator, hash, number) &&
 		accumulator->set.count > accumulator->set_limit)
-		convert_to_bits(accumulator);
+		convert_to_dense(accumulator);
 }
 
 void
 flush_pending(Accumulator *accumulator)
 {
-	bf_shape	shape;			/* local, because bits could alias the accumulator */
-	uint8	   *bits;
-	const uint64_t *hash = accumulator->pending;
-	const uint64_t *end;
+	bf_update	update;			/* local, because the payload could alias the accumulator */
+	uint8	   *payload;
+	const uint64_t *hashes = accumulator->pending;
+	const uint16_t *numbers = accumulator->pending_numbers;
+	Size		count = accumulator->npending;
+	Size		i = 0;
 
-	if (accumulator->npending == 0)
-		return;
-	end = hash + accumulator->npending;
 	accumulator->npending = 0;
-	while (hash < end && accumulator->bits == NULL)
-		accumulate_in_set(accumulator, *hash++);
-	shape = accumulator->shape;
-	bits = accumulator->bits;
-	while (hash < end)
-		bf_bits_add(bits, &shape, *hash++);
+	while (i < count && accumulator->payload == NULL)
+	{
+		accumulate_in_set(accumulator, hashes[i], number_at(numbers, i));
+		i++;
+	}
+	update = accumulator->update;
+	payload = accumulator->payload;
+	for (; i < count; i++)
+		bf_dense_add(payload, &update, hashes[i], number_at(numbers, i));
 }
 
 static void
@@ -218,6 +283,9 @@ adopt_class(Accumulator *accumulator, const bf_params *params)
 void
 accumulate_filter(Accumulator *accumulator, const bf_filter *filter)
 {
+	bool		counter = filter->params.counter_bits != 0;
+	uint64		size = bf_payload_size(filter);
+
 	adopt_class(accumulator, &filter->params);
 	if (filter->sparse)
 	{
@@ -225,26 +293,31 @@ accumulate_filter(Accumulator *accumulator, const bf_filter *filter)
 		{
 			if (i % CHUNK_HASHES == 0)
 				CHECK_FOR_INTERRUPTS();
-			accumulate_hash(accumulator, bf_hash_at(filter->payload, i));
+			accumulate_element(accumulator, bf_hash_at(filter->payload, i),
+							   counter ? bf_number_of(filter->payload, filter->nhashes, i) : 1);
 		}
 		return;
 	}
 	flush_pending(accumulator);
-	if (accumulator->bits == NULL)
-		convert_to_bits(accumulator);
-	combine_bytes(accumulator->bits, filter->payload, filter->params.m / 8, bf_or);
+	if (accumulator->payload == NULL)
+		convert_to_dense(accumulator);
+	if (counter)
+		combine_numbers(accumulator->payload, filter->payload, size, filter->params.counter_bits,
+						combination_of(accumulator));
+	else
+		combine_bytes(accumulator->payload, filter->payload, size, bf_or);
 }
 
-/* Returns a dense filter that points to the bits, or a sparse filter's header. */
+/* Returns a dense filter that points to the payload, or a sparse filter's header. */
 static bf_filter
 view_accumulator(Accumulator *accumulator)
 {
-	bf_filter	view = {.sizing = accumulator->sizing};
+	bf_filter	view = {.sizing = accumulator->sizing, .levels = accumulator->levels};
 
 	flush_pending(accumulator);
 	view.params = accumulator->params;
-	if (accumulator->bits != NULL)
-		view.payload = accumulator->bits;
+	if (accumulator->payload != NULL)
+		view.payload = accumulator->payload;
 	else
 	{
 		view.sparse = true;
@@ -258,7 +331,11 @@ merge_accumulator(Accumulator *accumulator, Accumulator *other)
 {
 	bf_filter	view = view_accumulator(other);
 
+	/* the bytes of a state without elements do not tell whether it raises */
+	if (accumulator->params.element_class == BF_CLASS_NONE)
+		accumulator->update.raises = other->update.raises;
 	adopt_class(accumulator, &other->params);
+	accumulator->levels |= other->levels;
 	if (view.sparse)
 		add_set(accumulator, &other->set, accumulate_hashes);
 	else
@@ -274,6 +351,21 @@ sort_hashes(uint64_t *hashes, uint64 count)
 		bf_store64((uint8 *) &hashes[i], hashes[i]);
 }
 
+/* Writes the numbers of the sorted hashes of a set. */
+static void
+encode_numbers(const bf_hashset *set, const uint8 *hashes, uint64 count, uint8 *numbers)
+{
+	for (uint64 i = 0; i < count; i++)
+	{
+		if (i % CHUNK_HASHES == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (i + PENDING_HASHES < count)
+			bf_hashset_prefetch(set, bf_hash_at(hashes, i + PENDING_HASHES));
+		bf_store16(numbers + BF_NUMBER_BYTES * i,
+				   set->numbers[bf_hashset_find(set, bf_hash_at(hashes, i))]);
+	}
+}
+
 /* Makes a sparse value from a set and its header. */
 static Bloomfilter *
 encode_set(const bf_hashset *set, const bf_filter *header)
@@ -282,17 +374,20 @@ encode_set(const bf_hashset *set, const bf_filter *header)
 	Bloomfilter *value = make_value(header, false, &payload);
 	uint64_t   *next = (uint64_t *) payload;
 	uint64_t	hashes[SLOTS_PER_PIECE + 1];
+	uint16_t	numbers[SLOTS_PER_PIECE + 1];
 	Size		nslots = bf_hashset_slots(set);
 
 	for (Size at = 0; at < nslots; at += SLOTS_PER_PIECE)
 	{
-		Size		count = bf_hashset_read(set, at, Min(at + SLOTS_PER_PIECE, nslots), hashes);
+		Size		count = bf_hashset_read(set, at, Min(at + SLOTS_PER_PIECE, nslots), hashes, numbers);
 
 		CHECK_FOR_INTERRUPTS();
 		memcpy(next, hashes, count * sizeof(uint64_t));
 		next += count;
 	}
 	sort_hashes((uint64_t *) payload, header->nhashes);
+	if (set->numbers != NULL)
+		encode_numbers(set, payload, header->nhashes, payload + BF_HASH_BYTES * header->nhashes);
 	return value;
 }
 
@@ -301,23 +396,23 @@ encode_set(const bf_hashset *set, const bf_filter *header)
  * stall twice, so a large filter is built in aligned memory and then copied.
  */
 static Bloomfilter *
-encode_bits_of_set(Accumulator *accumulator, const bf_params *params)
+encode_dense_of_set(Accumulator *accumulator, const bf_params *params)
 {
-	bf_filter	header = {.params = *params};
-	Accumulator dense = {.params = *params, .shape = bf_shape_of(params)};
+	bf_filter	header = {.params = *params, .levels = accumulator->levels};
+	Accumulator dense = {.params = *params, .update = bf_update_of(params, accumulator->update.raises)};
 	Bloomfilter *value;
 
-	if (params->m / 8 < PREFETCH_BYTES)
+	if (bf_payload_size(&header) < PREFETCH_BYTES)
 	{
-		value = make_value(&header, true, &dense.bits);
-		add_set(&dense, &accumulator->set, add_to_bits);
+		value = make_value(&header, true, &dense.payload);
+		add_set(&dense, &accumulator->set, add_to_payload);
 		return value;
 	}
 	dense.context = AllocSetContextCreate(CurrentMemoryContext, "bloom filter bits",
 										  ALLOCSET_SMALL_SIZES);
-	allocate_bits(&dense);
-	add_set(&dense, &accumulator->set, add_to_bits);
-	header.payload = dense.bits;
+	allocate_payload(&dense);
+	add_set(&dense, &accumulator->set, add_to_payload);
+	header.payload = dense.payload;
 	value = copy_value(&header);
 	MemoryContextDelete(dense.context);
 	return value;
@@ -327,29 +422,33 @@ encode_bits_of_set(Accumulator *accumulator, const bf_params *params)
 static Bloomfilter *
 finish_set(Accumulator *accumulator)
 {
-	bf_filter	header = {.params = accumulator->params, .sparse = true};
+	bf_filter	header = {
+		.params = accumulator->params, .sparse = true, .levels = accumulator->levels,
+		.nhashes = accumulator->set.count
+	};
 
-	header.nhashes = accumulator->set.count;
 	if (header.nhashes == 0)
 	{
 		header.params.element_class = BF_CLASS_NONE;
 		return make_empty_value(&header.params);
 	}
 	header.params.m = self_size(&header.params, header.nhashes);
-	if (header.nhashes <= bf_sparse_limit(header.params.m))
+	if (header.nhashes <= bf_sparse_limit(&header.params))
 		return encode_set(&accumulator->set, &header);
-	return encode_bits_of_set(accumulator, &header.params);
+	return encode_dense_of_set(accumulator, &header.params);
 }
 
-/* Sizes a filter by the estimated cardinality of its bits. */
+/* Sizes a filter by the estimated cardinality of its dense payload. */
 static Bloomfilter *
-finish_bits(const bf_filter *bits)
+finish_dense(const Accumulator *accumulator, const bf_filter *dense)
 {
-	bf_params	params = bits->params;
-	double		cardinality = Min(measure_cardinality(bits), (double) PG_INT64_MAX / 2);
+	bf_params	params = dense->params;
+	double		cardinality = Min(measure_cardinality(dense), (double) PG_INT64_MAX / 2);
 
 	params.m = self_size(&params, (uint64) cardinality);
-	return make_resized_value(bits, &params);
+	if (params.counter_bits != 0)
+		return make_folded_counter(dense, &params, combination_of(accumulator));
+	return make_resized_value(dense, &params);
 }
 
 Bloomfilter *
@@ -359,7 +458,7 @@ finish_accumulator(Accumulator *accumulator)
 
 	if (!accumulator->sizing)
 		return serialize_accumulator(accumulator);
-	return view.sparse ? finish_set(accumulator) : finish_bits(&view);
+	return view.sparse ? finish_set(accumulator) : finish_dense(accumulator, &view);
 }
 
 Size
@@ -400,15 +499,16 @@ serialize_accumulator(Accumulator *accumulator)
 
 void
 deserialize_accumulator(Accumulator *accumulator, const uint8 *bytes, uint64 size,
-						MemoryContext context)
+						bf_source source, MemoryContext context)
 {
 	bf_filter	filter;
 	bf_params	params;
 
-	decode_bytes(bytes, size, BF_STATE, &filter);
+	decode_bytes(bytes, size, source, &filter);
 	params = filter.params;
 	if (filter.sizing)
 		params.m = 0;
-	begin_accumulator(accumulator, &params, context);
+	begin_accumulator(accumulator, &params, filter.levels, context);
+	accumulator->levels = filter.levels;
 	accumulate_filter(accumulator, &filter);
 }

@@ -1,18 +1,20 @@
 /*
  * accumulator.h
- *		A filter under construction: the core of the aggregates' states.
+ *		A filter or counter under construction: the core of the aggregates'
+ *		states.
  *
- * An accumulator starts as a set of distinct hashes.  It converts the set to
- * bits when a sparse filter would no longer be smaller or, if it sizes itself,
- * above BF_SIZING_LIMIT hashes.  A set takes 11 to 62 bytes per hash, including
- * the smaller sets before it, which a memory context keeps for reuse.
+ * An accumulator starts as a set of distinct hashes, in a counter with numbers.
+ * It converts the set to a dense payload when a sparse filter would no longer be
+ * smaller or, if it sizes itself, above BF_SIZING_LIMIT hashes.  A set takes 11
+ * to 62 bytes per hash, including the smaller sets before it, which a memory
+ * context keeps for reuse; with numbers a quarter more.
  */
 #ifndef BF_ACCUMULATOR_H
 #define BF_ACCUMULATOR_H
 
 #include "postgres.h"
 
-#include "core/block.h"
+#include "core/dense.h"
 #include "core/format.h"
 #include "core/hashset.h"
 #include "filter/params.h"
@@ -21,12 +23,14 @@
 typedef struct Accumulator
 {
 	bf_params	params;			/* m = 0: no size yet */
-	bf_shape	shape;			/* valid if bits is not NULL */
+	bf_update	update;			/* shape is valid if payload is not NULL */
+	bool		levels;			/* the result has levels; see bf_filter */
 	uint32		set_limit;		/* most hashes that the set holds */
-	bf_hashset	set;			/* valid while bits is NULL */
-	uint8	   *bits;			/* aligned to a cache line; NULL at first */
+	bf_hashset	set;			/* valid while payload is NULL */
+	uint8	   *payload;		/* dense, aligned to a cache line; NULL at first */
 	uint64_t   *pending;		/* hashes prefetched but not yet added, or NULL */
-	MemoryContext context;		/* holds the set and the bits */
+	uint16_t   *pending_numbers;	/* of these hashes, in a counter */
+	MemoryContext context;		/* holds the set and the payload */
 	uint8		npending;
 	bool		sizing;			/* finish_accumulator() chooses the size */
 } Accumulator;
@@ -38,35 +42,57 @@ typedef struct Accumulator
 #define PREFETCH_BYTES	(128 * 1024)
 #define PENDING_HASHES	32
 
-/* Initializes an accumulator; with m = 0 it sizes itself. */
-extern void begin_accumulator(Accumulator *accumulator, const bf_params *params,
+/*
+ * Initializes an accumulator; with m = 0 it sizes itself.  In a counter, the
+ * numbers of an element add up or, if raises is set, the greatest remains.
+ */
+extern void begin_accumulator(Accumulator *accumulator, const bf_params *params, bool raises,
 							  MemoryContext context);
 
-/* Adds a hash to the set.  May grow the set or convert it to bits. */
-extern void accumulate_in_set(Accumulator *accumulator, uint64 hash);
+/* Adds a hash to the set.  May grow the set or convert it to a dense payload. */
+extern void accumulate_in_set(Accumulator *accumulator, uint64 hash, uint32 number);
 
 /* Adds the pending hashes. */
 extern void flush_pending(Accumulator *accumulator);
 
-/* Adds an element by its hash. */
+/* Prefetches for a hash and makes it pending. */
 static inline void
-accumulate_hash(Accumulator *accumulator, uint64 hash)
+accumulate_later(Accumulator *accumulator, uint64 hash)
 {
-	if (accumulator->pending == NULL)
-	{
-		if (accumulator->bits != NULL)
-			bf_bits_add(accumulator->bits, &accumulator->shape, hash);
-		else
-			accumulate_in_set(accumulator, hash);
-		return;
-	}
-	if (accumulator->bits != NULL)
-		bf_bits_prefetch(accumulator->bits, &accumulator->shape, hash);
+	if (accumulator->payload != NULL)
+		bf_dense_prefetch(accumulator->payload, &accumulator->update, hash);
 	else
 		bf_hashset_prefetch(&accumulator->set, hash);
 	accumulator->pending[accumulator->npending++] = hash;
 	if (accumulator->npending == PENDING_HASHES)
 		flush_pending(accumulator);
+}
+
+/* Adds an element to a Bloom filter by its hash. */
+static inline void
+accumulate_hash(Accumulator *accumulator, uint64 hash)
+{
+	if (accumulator->pending != NULL)
+		accumulate_later(accumulator, hash);
+	else if (accumulator->payload != NULL)
+		bf_bits_add(accumulator->payload, &accumulator->update.shape, hash);
+	else
+		accumulate_in_set(accumulator, hash, 1);
+}
+
+/* Adds an element with a number to a counter. */
+static inline void
+accumulate_number(Accumulator *accumulator, uint64 hash, uint32 number)
+{
+	if (accumulator->pending != NULL)
+	{
+		accumulator->pending_numbers[accumulator->npending] = number;
+		accumulate_later(accumulator, hash);
+	}
+	else if (accumulator->payload != NULL)
+		bf_dense_add(accumulator->payload, &accumulator->update, hash, number);
+	else
+		accumulate_in_set(accumulator, hash, number);
 }
 
 /* Adds the elements of a filter or accumulator of the same size and seed. */
@@ -88,9 +114,12 @@ extern Size finished_size(Accumulator *accumulator);
  */
 extern void write_accumulator(Accumulator *accumulator, void *to);
 
-/* Converts the state to bytes and back.  Invalid bytes are an error. */
+/*
+ * Converts the state to bytes and back; source is BF_STATE or BF_COUNTER_STATE.
+ * Invalid bytes are an error.
+ */
 extern bytea *serialize_accumulator(Accumulator *accumulator);
-extern void deserialize_accumulator(Accumulator *accumulator, const uint8 *bytes,
-									uint64 size, MemoryContext context);
+extern void deserialize_accumulator(Accumulator *accumulator, const uint8 *bytes, uint64 size,
+									bf_source source, MemoryContext context);
 
 #endif							/* BF_ACCUMULATOR_H */

@@ -1,6 +1,7 @@
 /*
  * bloom_agg.c
- *		bloom_agg: a filter from the values of a column.
+ *		bloom_agg, bloom_counter_agg and bloom_level_agg: a filter or counter from
+ *		the values of a column.
  */
 #include "pg/pg_compat.h"
 
@@ -19,16 +20,31 @@ PG_FUNCTION_INFO_V1(bloomfilter_agg_combine);
 PG_FUNCTION_INFO_V1(bloomfilter_agg_serialize);
 PG_FUNCTION_INFO_V1(bloomfilter_agg_deserialize);
 PG_FUNCTION_INFO_V1(bloomfilter_agg_final);
+PG_FUNCTION_INFO_V1(bloomcounter_agg_self_sized);
+PG_FUNCTION_INFO_V1(bloomcounter_agg_sized);
+PG_FUNCTION_INFO_V1(bloomcounter_agg_extend);
+PG_FUNCTION_INFO_V1(bloomcounter_level_agg_self_sized);
+PG_FUNCTION_INFO_V1(bloomcounter_level_agg_sized);
+PG_FUNCTION_INFO_V1(bloomcounter_level_agg_extend);
+PG_FUNCTION_INFO_V1(bloomcounter_agg_combine);
+PG_FUNCTION_INFO_V1(bloomcounter_agg_serialize);
+PG_FUNCTION_INFO_V1(bloomcounter_agg_deserialize);
+PG_FUNCTION_INFO_V1(bloomcounter_agg_final);
 
-#define BUILD_STATE	0x626C6D31
+/* What an aggregate builds; the numbers begin its states. */
+typedef enum BuildType
+{
+	BUILD_FILTER = 0x626C6D31,
+	BUILD_COUNTER = 0x626C6D32
+} BuildType;
 
 typedef struct BuildState
 {
-	uint32		magic;
+	uint32		type;			/* a BuildType */
 	/* arguments that must not change within a group; unset in combined states */
 	double		expected_items; /* 0 if the filter sizes itself */
 	double		rate;
-	BaseFilter *base;			/* only of bloom_agg(element, filter) */
+	BaseFilter *base;			/* only of bloom_agg(element, filter) and its like */
 	Accumulator accumulator;
 } BuildState;
 
@@ -39,15 +55,36 @@ typedef struct BuildSite
 	bool		constant_base;	/* the base filter cannot change */
 } BuildSite;
 
+/*
+ * The arguments of a transition function: the state, the element, its level in
+ * bloom_level_agg, then the rest.
+ */
+typedef struct BuildForm
+{
+	BuildType	type;
+	bool		levels;			/* bloom_level_agg */
+	int			rest;			/* the first of the other arguments */
+} BuildForm;
+
+static const BuildForm filter_form = {BUILD_FILTER, false, 2};
+static const BuildForm count_form = {BUILD_COUNTER, false, 2};
+static const BuildForm level_form = {BUILD_COUNTER, true, 3};
+
+static uint32
+default_counter_bits(BuildType type)
+{
+	return type == BUILD_COUNTER ? DEFAULT_COUNTER_BITS : 0;
+}
+
 static pg_noinline BuildSite *
-make_build_site(FunctionCallInfo fcinfo)
+make_build_site(FunctionCallInfo fcinfo, int base_argument)
 {
 	BuildSite	resolved = {0};
 	BuildSite  *site;
 
 	(void) require_aggregate(fcinfo);
 	resolve_element_type(fcinfo, 1, &resolved.element);
-	resolved.constant_base = PG_NARGS() == 3 && is_constant_argument(fcinfo, 2);
+	resolved.constant_base = PG_NARGS() == base_argument + 1 && is_constant_argument(fcinfo, base_argument);
 	site = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(*site));
 	*site = resolved;
 	fcinfo->flinfo->fn_extra = site;
@@ -55,66 +92,87 @@ make_build_site(FunctionCallInfo fcinfo)
 }
 
 static inline BuildSite *
-get_build_site(FunctionCallInfo fcinfo)
+get_build_site(FunctionCallInfo fcinfo, const BuildForm *form)
 {
 	BuildSite  *site = fcinfo->flinfo->fn_extra;
 
-	return likely(site != NULL) ? site : make_build_site(fcinfo);
+	return likely(site != NULL) ? site : make_build_site(fcinfo, form->rest);
 }
 
 static pg_noinline BuildState *
-begin_build(FunctionCallInfo fcinfo, const bf_params *params)
+begin_build(FunctionCallInfo fcinfo, BuildType type, bool levels, const bf_params *params)
 {
 	MemoryContext context = require_aggregate(fcinfo);
 	BuildState *state = MemoryContextAllocZero(context, sizeof(*state));
 
-	state->magic = BUILD_STATE;
-	begin_accumulator(&state->accumulator, params, context);
+	state->type = type;
+	begin_accumulator(&state->accumulator, params, levels, context);
+	state->accumulator.levels = levels;
 	return state;
 }
 
 /* Begins a filter that sizes itself for the default rate. */
 static pg_noinline BuildState *
-begin_default_build(FunctionCallInfo fcinfo)
+begin_default_build(FunctionCallInfo fcinfo, const BuildForm *form)
 {
-	bf_params	params = unsized_params(DEFAULT_RATE);
+	bf_params	params = unsized_params(DEFAULT_RATE, default_counter_bits(form->type));
 
-	return begin_build(fcinfo, &params);
+	return begin_build(fcinfo, form->type, form->levels, &params);
+}
+
+/* Reads the level of an element. */
+static uint32
+get_level(FunctionCallInfo fcinfo, uint32 counter_bits)
+{
+	if (PG_ARGISNULL(2))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("level must not be null")));
+	return check_number("level", PG_GETARG_INT32(2), counter_bits);
 }
 
 /* Adds argument 1 unless it is NULL. */
-static inline void
-add_argument(FunctionCallInfo fcinfo, BuildState *state, const ElementType *element)
+static pg_attribute_always_inline void
+add_argument(FunctionCallInfo fcinfo, const BuildForm *form, BuildState *state,
+			 const ElementType *element)
 {
 	bf_params  *params = &state->accumulator.params;
+	uint64		hash;
 
 	if (PG_ARGISNULL(1))
 		return;
 	if (params->element_class == BF_CLASS_NONE)
 		params->element_class = element->element_class;
 	else if (params->element_class != element->element_class)
-		report_class_mismatch(params->element_class, element->element_class);
-	accumulate_hash(&state->accumulator, element->hash(PG_GETARG_DATUM(1), params->seed));
+		report_class_mismatch(params, element->element_class);
+	hash = element->hash(PG_GETARG_DATUM(1), params->seed);
+	if (form->type == BUILD_FILTER)
+		accumulate_hash(&state->accumulator, hash);
+	else
+		accumulate_number(&state->accumulator, hash,
+						  form->levels ? get_level(fcinfo, params->counter_bits) : 1);
 }
 
-Datum
-bloomfilter_agg_self_sized(PG_FUNCTION_ARGS)
+/* (element) */
+static pg_attribute_always_inline Datum
+build_self_sized(FunctionCallInfo fcinfo, const BuildForm *form)
 {
-	BuildSite  *site = get_build_site(fcinfo);
-	BuildState *state = require_state(fcinfo, 0, BUILD_STATE);
+	BuildSite  *site = get_build_site(fcinfo, form);
+	BuildState *state = require_state(fcinfo, 0, form->type);
 
 	if (state == NULL)
-		state = begin_default_build(fcinfo);
-	add_argument(fcinfo, state, &site->element);
+		state = begin_default_build(fcinfo, form);
+	add_argument(fcinfo, form, state, &site->element);
 	PG_RETURN_POINTER(state);
 }
 
 static pg_noinline BuildState *
-begin_sized_build(FunctionCallInfo fcinfo, double expected_items, double rate)
+begin_sized_build(FunctionCallInfo fcinfo, const BuildForm *form, double expected_items, double rate)
 {
-	bf_params	params = expected_items == 0 ? unsized_params(rate)
-		: solve_params(expected_items, rate, BF_BLOCKED, 0);
-	BuildState *state = begin_build(fcinfo, &params);
+	uint32		counter_bits = default_counter_bits(form->type);
+	bf_params	params = expected_items == 0 ? unsized_params(rate, counter_bits)
+		: solve_params(expected_items, rate, BF_BLOCKED, 0, counter_bits);
+	BuildState *state = begin_build(fcinfo, form->type, form->levels, &params);
 
 	state->expected_items = expected_items;
 	state->rate = rate;
@@ -138,83 +196,89 @@ report_changed_parameters(const BuildState *state, double expected_items, double
 					   format_expected_items(expected_items), rate)));
 }
 
-/* Reads arguments 2 and 3, the latter if present; expected_items is 0 for NULL. */
+/*
+ * Reads the arguments from `first` on: expected_items, 0 for NULL, and the rate,
+ * if present.
+ */
 static inline void
-get_size_arguments(FunctionCallInfo fcinfo, double *expected_items, double *rate)
+get_size_arguments(FunctionCallInfo fcinfo, int first, double *expected_items, double *rate)
 {
 	*expected_items = 0;
 	*rate = DEFAULT_RATE;
-	if (!PG_ARGISNULL(2))
+	if (!PG_ARGISNULL(first))
 	{
-		*expected_items = PG_GETARG_FLOAT8(2);
+		*expected_items = PG_GETARG_FLOAT8(first);
 		check_expected_items(*expected_items);
 	}
-	if (PG_NARGS() > 3)
+	if (PG_NARGS() > first + 1)
 	{
-		if (PG_ARGISNULL(3))
+		if (PG_ARGISNULL(first + 1))
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("false-positive rate must not be null")));
-		*rate = PG_GETARG_FLOAT8(3);
+		*rate = PG_GETARG_FLOAT8(first + 1);
 	}
 }
 
-/* bloom_agg(element, expected_items) and (element, expected_items, rate) */
-Datum
-bloomfilter_agg_sized(PG_FUNCTION_ARGS)
+/* (element, expected_items) and (element, expected_items, rate) */
+static pg_attribute_always_inline Datum
+build_sized(FunctionCallInfo fcinfo, const BuildForm *form)
 {
-	BuildSite  *site = get_build_site(fcinfo);
-	BuildState *state = require_state(fcinfo, 0, BUILD_STATE);
+	BuildSite  *site = get_build_site(fcinfo, form);
+	BuildState *state = require_state(fcinfo, 0, form->type);
 	double		expected_items;
 	double		rate;
 
-	get_size_arguments(fcinfo, &expected_items, &rate);
+	get_size_arguments(fcinfo, form->rest, &expected_items, &rate);
 	if (state == NULL)
-		state = begin_sized_build(fcinfo, expected_items, rate);
+		state = begin_sized_build(fcinfo, form, expected_items, rate);
 	else if (state->expected_items != expected_items || state->rate != rate)
 		report_changed_parameters(state, expected_items, rate);
-	add_argument(fcinfo, state, &site->element);
+	add_argument(fcinfo, form, state, &site->element);
 	PG_RETURN_POINTER(state);
 }
 
 static pg_noinline BuildState *
-begin_extending_build(FunctionCallInfo fcinfo, Datum value)
+begin_extending_build(FunctionCallInfo fcinfo, const BuildForm *form, Datum value)
 {
 	bf_filter	filter;
 	BuildState *state;
 
-	open_filter(value, &filter);
-	state = begin_build(fcinfo, &filter.params);
+	open_value(value, form->type == BUILD_FILTER ? BF_VALUE : BF_COUNTER_VALUE, &filter);
+	state = begin_build(fcinfo, form->type, form->levels, &filter.params);
+	state->accumulator.levels |= filter.levels;
 	accumulate_filter(&state->accumulator, &filter);
 	return state;
 }
 
 static pg_noinline void
-report_changed_base(void)
+report_changed_base(BuildType type)
 {
+	const char *noun = type == BUILD_FILTER ? "filter" : "counter";
+
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("filter argument must not change within an aggregate"),
-			 errdetail("The filter in this row differs from the one in the first row of its group.")));
+			 errmsg("%s argument must not change within an aggregate", noun),
+			 errdetail("The %s in this row differs from the one in the first row of its group.", noun)));
 }
 
-/* bloom_agg(element, filter) */
-Datum
-bloomfilter_agg_extend(PG_FUNCTION_ARGS)
+/* (element, filter) or (element, counter) */
+static pg_attribute_always_inline Datum
+build_extend(FunctionCallInfo fcinfo, const BuildForm *form)
 {
-	BuildSite  *site = get_build_site(fcinfo);
-	BuildState *state = require_state(fcinfo, 0, BUILD_STATE);
+	BuildSite  *site = get_build_site(fcinfo, form);
+	BuildState *state = require_state(fcinfo, 0, form->type);
+	Datum		base = PG_GETARG_DATUM(form->rest);
+	bool		isnull = PG_ARGISNULL(form->rest);
 
 	if (state == NULL)
 	{
-		state = PG_ARGISNULL(2) ? begin_default_build(fcinfo)
-			: begin_extending_build(fcinfo, PG_GETARG_DATUM(2));
-		state->base = remember_base(PG_GETARG_DATUM(2), PG_ARGISNULL(2), !site->constant_base,
-									state->accumulator.context);
+		state = isnull ? begin_default_build(fcinfo, form) : begin_extending_build(fcinfo, form, base);
+		state->base = remember_base(base, isnull, !site->constant_base, state->accumulator.context);
 	}
-	else if (!site->constant_base && !is_base(state->base, PG_GETARG_DATUM(2), PG_ARGISNULL(2)))
-		report_changed_base();
-	add_argument(fcinfo, state, &site->element);
+	else if (!site->constant_base && !is_base(state->base, base, isnull))
+		report_changed_base(form->type);
+	add_argument(fcinfo, form, state, &site->element);
 	PG_RETURN_POINTER(state);
 }
 
@@ -231,22 +295,23 @@ require_same_build(const BuildState *left, const BuildState *right)
 	const Accumulator *b = &right->accumulator;
 
 	if (a->sizing != b->sizing || a->params.k != b->params.k || a->params.rate != b->params.rate ||
-		a->params.seed != b->params.seed || (!a->sizing && a->params.m != b->params.m))
+		a->params.seed != b->params.seed || a->params.counter_bits != b->params.counter_bits ||
+		(!a->sizing && a->params.m != b->params.m))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cannot combine partial aggregates with different parameters")));
 	require_match(&a->params, &b->params);
 }
 
-Datum
-bloomfilter_agg_combine(PG_FUNCTION_ARGS)
+static Datum
+combine_builds(FunctionCallInfo fcinfo, BuildType type)
 {
 	BuildState *state;
 	BuildState *other;
 
 	(void) require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, BUILD_STATE);
-	other = require_state(fcinfo, 1, BUILD_STATE);
+	state = require_state(fcinfo, 0, type);
+	other = require_state(fcinfo, 1, type);
 	if (other == NULL)
 	{
 		if (state == NULL)
@@ -259,7 +324,7 @@ bloomfilter_agg_combine(PG_FUNCTION_ARGS)
 
 		if (other->accumulator.sizing)
 			params.m = 0;
-		state = begin_build(fcinfo, &params);
+		state = begin_build(fcinfo, type, other->accumulator.update.raises, &params);
 	}
 	else
 		require_same_build(state, other);
@@ -267,44 +332,148 @@ bloomfilter_agg_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-Datum
-bloomfilter_agg_serialize(PG_FUNCTION_ARGS)
+static Datum
+serialize_build(FunctionCallInfo fcinfo, BuildType type)
 {
 	BuildState *state;
 
 	(void) require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, BUILD_STATE);
+	state = require_state(fcinfo, 0, type);
 	PG_RETURN_BYTEA_P(serialize_accumulator(&state->accumulator));
 }
 
-Datum
-bloomfilter_agg_deserialize(PG_FUNCTION_ARGS)
+static Datum
+deserialize_build(FunctionCallInfo fcinfo, BuildType type)
 {
 	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
 	BuildState *state;
 
 	(void) require_aggregate(fcinfo);
 	state = palloc0(sizeof(*state));
-	state->magic = BUILD_STATE;
+	state->type = type;
 	deserialize_accumulator(&state->accumulator, (const uint8 *) VARDATA_ANY(bytes),
-							VARSIZE_ANY_EXHDR(bytes), CurrentMemoryContext);
+							VARSIZE_ANY_EXHDR(bytes),
+							type == BUILD_FILTER ? BF_STATE : BF_COUNTER_STATE,
+							CurrentMemoryContext);
 	PG_RETURN_POINTER(state);
 }
 
-Datum
-bloomfilter_agg_final(PG_FUNCTION_ARGS)
+static Datum
+finish_build(FunctionCallInfo fcinfo, BuildType type)
 {
 	BuildState *state;
 	Datum		result;
 
 	(void) require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, BUILD_STATE);
+	state = require_state(fcinfo, 0, type);
 	if (state == NULL)
 	{
-		bf_params	params = unsized_params(DEFAULT_RATE);
+		bf_params	params = unsized_params(DEFAULT_RATE, default_counter_bits(type));
 
 		PG_RETURN_POINTER(make_empty_value(&params));
 	}
 	result = PointerGetDatum(finish_accumulator(&state->accumulator));
 	PG_RETURN_DATUM(state->base == NULL ? result : reuse_stored_base(state->base, result));
+}
+
+Datum
+bloomfilter_agg_self_sized(PG_FUNCTION_ARGS)
+{
+	return build_self_sized(fcinfo, &filter_form);
+}
+
+Datum
+bloomfilter_agg_sized(PG_FUNCTION_ARGS)
+{
+	return build_sized(fcinfo, &filter_form);
+}
+
+Datum
+bloomfilter_agg_extend(PG_FUNCTION_ARGS)
+{
+	return build_extend(fcinfo, &filter_form);
+}
+
+Datum
+bloomfilter_agg_combine(PG_FUNCTION_ARGS)
+{
+	return combine_builds(fcinfo, BUILD_FILTER);
+}
+
+Datum
+bloomfilter_agg_serialize(PG_FUNCTION_ARGS)
+{
+	return serialize_build(fcinfo, BUILD_FILTER);
+}
+
+Datum
+bloomfilter_agg_deserialize(PG_FUNCTION_ARGS)
+{
+	return deserialize_build(fcinfo, BUILD_FILTER);
+}
+
+Datum
+bloomfilter_agg_final(PG_FUNCTION_ARGS)
+{
+	return finish_build(fcinfo, BUILD_FILTER);
+}
+
+Datum
+bloomcounter_agg_self_sized(PG_FUNCTION_ARGS)
+{
+	return build_self_sized(fcinfo, &count_form);
+}
+
+Datum
+bloomcounter_agg_sized(PG_FUNCTION_ARGS)
+{
+	return build_sized(fcinfo, &count_form);
+}
+
+Datum
+bloomcounter_agg_extend(PG_FUNCTION_ARGS)
+{
+	return build_extend(fcinfo, &count_form);
+}
+
+Datum
+bloomcounter_level_agg_self_sized(PG_FUNCTION_ARGS)
+{
+	return build_self_sized(fcinfo, &level_form);
+}
+
+Datum
+bloomcounter_level_agg_sized(PG_FUNCTION_ARGS)
+{
+	return build_sized(fcinfo, &level_form);
+}
+
+Datum
+bloomcounter_level_agg_extend(PG_FUNCTION_ARGS)
+{
+	return build_extend(fcinfo, &level_form);
+}
+
+Datum
+bloomcounter_agg_combine(PG_FUNCTION_ARGS)
+{
+	return combine_builds(fcinfo, BUILD_COUNTER);
+}
+
+Datum
+bloomcounter_agg_serialize(PG_FUNCTION_ARGS)
+{
+	return serialize_build(fcinfo, BUILD_COUNTER);
+}
+
+Datum
+bloomcounter_agg_deserialize(PG_FUNCTION_ARGS)
+{
+	return deserialize_build(fcinfo, BUILD_COUNTER);
+}
+
+Datum
+bloomcounter_agg_final(PG_FUNCTION_ARGS)
+{
+	return finish_build(fcinfo, BUILD_COUNTER);
 }

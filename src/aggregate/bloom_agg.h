@@ -1,6 +1,7 @@
 /*
  * bloom_agg.h
- *		The function by which the planner recognizes bloom_agg.
+ *		The functions by which the planner recognizes the aggregates that build
+ *		filters and counters.
  */
 #ifndef BF_BLOOM_AGG_H
 #define BF_BLOOM_AGG_H
@@ -10,5 +11,6 @@
 #include "fmgr.h"
 
 extern PGDLLEXPORT Datum bloomfilter_agg_final(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum bloomcounter_agg_final(PG_FUNCTION_ARGS);
 
 #endif							/* BF_BLOOM_AGG_H */

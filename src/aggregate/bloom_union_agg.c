@@ -1,9 +1,10 @@
 /*
  * bloom_union_agg.c
- *		bloom_union_agg: the union of the filters in a column.
+ *		bloom_union_agg and bloom_sum_agg: the union of the filters or counters in
+ *		a column, and the sum of the counters.
  *
- * The state is of type bloomfilter, so that processes and servers exchange
- * partial results like any other filter.  A group's first filter is the state
+ * The state is of the same type as the input, so that processes and servers
+ * exchange partial results like any other filter.  A group's first filter is the state
  * until the second arrives.  From then on the state is an expanded object
  * (utils/expandeddatum.h) with an accumulator.  Adding a sparse filter then takes
  * time proportional to its hashes, and adding a dense one copies no state.
@@ -18,6 +19,9 @@
 
 PG_FUNCTION_INFO_V1(bloomfilter_union_agg_add);
 PG_FUNCTION_INFO_V1(bloomfilter_union_agg_final);
+PG_FUNCTION_INFO_V1(bloomcounter_union_agg_add);
+PG_FUNCTION_INFO_V1(bloomcounter_sum_agg_add);
+PG_FUNCTION_INFO_V1(bloomcounter_combine_agg_final);
 
 /* While params.m is 0, the accumulator's other fields are unset. */
 typedef struct UnionState
@@ -63,17 +67,31 @@ get_union_state(Datum value)
 	return (UnionState *) DatumGetEOHP(value);
 }
 
+/*
+ * Do two operands make levels?  A sum does if one of them has levels, a union
+ * also if both have elements.
+ */
+static bool
+makes_levels(const Accumulator *united, const bf_filter *filter)
+{
+	return united->levels || filter->levels ||
+		(united->update.raises && united->params.element_class != BF_CLASS_NONE &&
+		 filter->params.element_class != BF_CLASS_NONE);
+}
+
 static void
 add_to_union(UnionState *state, const bf_filter *filter)
 {
-	bf_params  *united = &state->accumulator.params;
-	bf_params	merged = combine_params(united, &filter->params);
+	Accumulator *united = &state->accumulator;
+	bf_params	merged = combine_params(&united->params, &filter->params);
+	bool		levels = makes_levels(united, filter);
 
-	if (united->m == 0 && merged.m != 0)
-		begin_accumulator(&state->accumulator, &merged, state->header.eoh_context);
-	*united = merged;
+	if (united->params.m == 0 && merged.m != 0)
+		begin_accumulator(united, &merged, united->update.raises, state->header.eoh_context);
+	united->params = merged;
+	united->levels = levels;
 	if (filter->params.m != 0)
-		accumulate_filter(&state->accumulator, filter);
+		accumulate_filter(united, filter);
 }
 
 /*
@@ -81,7 +99,7 @@ add_to_union(UnionState *state, const bf_filter *filter)
  * expanded object whose context is a child of the aggregate's.
  */
 static UnionState *
-begin_union(MemoryContext aggregate, Datum first)
+begin_union(MemoryContext aggregate, Datum first, bf_source source, bool raises)
 {
 	MemoryContext context = AllocSetContextCreate(aggregate, "bloom_union_agg state",
 												  ALLOCSET_START_SMALL_SIZES);
@@ -89,41 +107,73 @@ begin_union(MemoryContext aggregate, Datum first)
 	bf_filter	filter;
 
 	EOH_init_header(&state->header, &union_methods, context);
-	open_filter(first, &filter);
+	open_value(first, source, &filter);
 	/* without a size, these parameters combine with the filter's own */
 	state->accumulator.params = filter.params;
 	state->accumulator.params.m = 0;
+	state->accumulator.params.element_class = BF_CLASS_NONE;
+	state->accumulator.update.raises = raises;
 	add_to_union(state, &filter);
 	return state;
 }
 
 /* Transition and combine function. */
-Datum
-bloomfilter_union_agg_add(PG_FUNCTION_ARGS)
+static Datum
+add_value(FunctionCallInfo fcinfo, bf_source source, bool raises)
 {
 	MemoryContext aggregate = require_aggregate(fcinfo);
 	UnionState *state = get_union_state(PG_GETARG_DATUM(0));
 	bf_filter	filter;
 
 	if (state == NULL)
-		state = begin_union(aggregate, PG_GETARG_DATUM(0));
-	open_filter(PG_GETARG_DATUM(1), &filter);
+		state = begin_union(aggregate, PG_GETARG_DATUM(0), source, raises);
+	open_value(PG_GETARG_DATUM(1), source, &filter);
 	add_to_union(state, &filter);
 	PG_RETURN_DATUM(EOHPGetRWDatum(&state->header));
 }
 
-Datum
-bloomfilter_union_agg_final(PG_FUNCTION_ARGS)
+static Datum
+finish_value(FunctionCallInfo fcinfo, uint32 counter_bits)
 {
 	UnionState *state;
 
 	(void) require_aggregate(fcinfo);
 	if (PG_ARGISNULL(0))
 	{
-		bf_params	params = unsized_params(DEFAULT_RATE);
+		bf_params	params = unsized_params(DEFAULT_RATE, counter_bits);
 
 		PG_RETURN_POINTER(make_empty_value(&params));
 	}
 	state = get_union_state(PG_GETARG_DATUM(0));
 	PG_RETURN_DATUM(state == NULL ? PG_GETARG_DATUM(0) : PointerGetDatum(finish_union(state)));
+}
+
+Datum
+bloomfilter_union_agg_add(PG_FUNCTION_ARGS)
+{
+	return add_value(fcinfo, BF_VALUE, false);
+}
+
+Datum
+bloomfilter_union_agg_final(PG_FUNCTION_ARGS)
+{
+	return finish_value(fcinfo, 0);
+}
+
+Datum
+bloomcounter_union_agg_add(PG_FUNCTION_ARGS)
+{
+	return add_value(fcinfo, BF_COUNTER_VALUE, true);
+}
+
+Datum
+bloomcounter_sum_agg_add(PG_FUNCTION_ARGS)
+{
+	return add_value(fcinfo, BF_COUNTER_VALUE, false);
+}
+
+Datum
+bloomcounter_combine_agg_final(PG_FUNCTION_ARGS)
+{
+	return finish_value(fcinfo, DEFAULT_COUNTER_BITS);
 }

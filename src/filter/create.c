@@ -24,7 +24,7 @@ bloomfilter_create(PG_FUNCTION_ARGS)
 {
 	bf_layout	layout = layout_from_name(text_to_cstring(PG_GETARG_TEXT_PP(2)));
 	bf_params	params = solve_params(PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), layout,
-									  (uint64) PG_GETARG_INT64(3));
+									  (uint64) PG_GETARG_INT64(3), 0);
 
 	PG_RETURN_POINTER(make_empty_value(&params));
 }
@@ -34,7 +34,7 @@ Datum
 bloomfilter_bytes(PG_FUNCTION_ARGS)
 {
 	bf_layout	layout = layout_from_name(text_to_cstring(PG_GETARG_TEXT_PP(2)));
-	bf_params	params = solve_params(PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), layout, 0);
+	bf_params	params = solve_params(PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), layout, 0, 0);
 	bf_filter	full = {.params = params};
 
 	PG_RETURN_INT64((int64) (VARHDRSZ + bf_encoded_size(&full)));
@@ -67,7 +67,7 @@ add_hash(const bf_filter *filter, const bf_params *params, uint64 hash)
 	uint8	   *bits;
 	Bloomfilter *value;
 
-	if (filter->sparse && filter->nhashes < bf_sparse_limit(params->m))
+	if (filter->sparse && filter->nhashes < bf_sparse_limit(params))
 		return insert_hash(filter, params, hash);
 
 	source.params = *params;
@@ -94,18 +94,14 @@ bloomfilter_add(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	if (PG_ARGISNULL(1))
 		PG_RETURN_DATUM(value);
-	open_for_probes(value, &opened);
+	open_for_probes(value, BF_VALUE, &opened);
 	params = opened.filter.params;
 	if (params.m == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cannot add to an empty bloom filter without a size"),
-				 errdetail("The filter is the result of an aggregate over no rows, so its size is unknown."),
-				 errhint("Use bloom_create() or bloom_agg().")));
+		report_unsized(&params);
 	if (params.element_class == BF_CLASS_NONE)
 		params.element_class = element->element_class;
 	if (params.element_class != element->element_class)
-		report_class_mismatch(params.element_class, element->element_class);
+		report_class_mismatch(&params, element->element_class);
 	hash = element->hash(PG_GETARG_DATUM(1), params.seed);
 	if (probe_opened(value, &opened, hash))
 		PG_RETURN_DATUM(value);

@@ -10,10 +10,30 @@
 #include "filter/errors.h"
 #include "utils/builtins.h"
 
+static bool
+is_counter(bf_source source)
+{
+	return source == BF_COUNTER_VALUE || source == BF_COUNTER_STATE;
+}
+
+const char *
+source_type_name(bf_source source)
+{
+	return is_counter(source) ? "bloomcounter" : "bloomfilter";
+}
+
+/* What the positions of a filter hold. */
+static const char *
+unit_name(bool counter)
+{
+	return counter ? "numbers" : "bits";
+}
+
 /* The errdetail of a status. */
 static int
-status_detail(bf_status status)
+status_detail(bf_status status, bf_source source)
 {
+	const char *unit = unit_name(is_counter(source));
 	unsigned long long got = (unsigned long long) status.got;
 	unsigned long long limit = (unsigned long long) status.limit;
 	uint32		rate_bits = (uint32) status.got;
@@ -35,6 +55,10 @@ status_detail(bf_status status)
 			return errdetail("Its layout number is %llu, but the highest known number is %llu.", got, limit);
 		case BF_ERR_FLAGS:
 			return errdetail("Its flags are 0x%llx, but the defined flags are 0x%llx.", got, limit);
+		case BF_ERR_TYPE:
+			return errdetail("It is of type %s.", source_type_name(is_counter(source) ? BF_VALUE : BF_COUNTER_VALUE));
+		case BF_ERR_COUNTER_BITS:
+			return errdetail("The code for its width is %llu, but the highest known code is %llu.", got, limit);
 		case BF_ERR_STATE:
 			return errdetail("It is the state of an aggregate, not a finished filter.");
 		case BF_ERR_K:
@@ -44,41 +68,45 @@ status_detail(bf_status status)
 		case BF_ERR_RATE:
 			return errdetail("Its false-positive rate is %g, which is not between 0 and 1.", rate);
 		case BF_ERR_BITS_MAX:
-			return errdetail("It has %llu bits, but the maximum is %llu.", got, limit);
+			return errdetail("It has %llu %s, but the maximum is %llu.", got, unit, limit);
 		case BF_ERR_BITS_MULTIPLE:
-			return errdetail("It has %llu bits, which is not a multiple of %llu.", got, limit);
+			return errdetail("It has %llu %s, which is not a multiple of %llu.", got, unit, limit);
 		case BF_ERR_UNSIZED:
-			return errdetail("The bit count is invalid for this layout and representation.");
+			return errdetail("The number of %s is invalid for this layout and representation.", unit);
 		case BF_ERR_LENGTH:
-			return errdetail("There are %llu bytes after the header, but its bits take %llu.", got, limit);
+			return errdetail("There are %llu bytes after the header, but its %s take %llu.", got, unit, limit);
 		case BF_ERR_HASHES_LENGTH:
 			return errdetail("There are %llu bytes after the header, which is not a multiple of %llu.", got, limit);
 		case BF_ERR_HASHES_MAX:
 			return errdetail("It has %llu hashes, but at most %llu are allowed at its size.", got, limit);
 		case BF_ERR_HASHES_ORDER:
 			return errdetail("Its hashes are not in strictly ascending order at position %llu.", got);
+		case BF_ERR_NUMBER:
+			return errdetail("An element has the number %llu, which is not between 1 and %llu.", got, limit);
 		case BF_ERR_CLASS_MISSING:
 			return errdetail("It has elements, but no element class.");
+		case BF_ERR_EMPTY:
+			return errdetail("It has no elements, but an element class or levels.");
 	}
 	return 0;
 }
 
 bool
-report_invalid_input(bf_status status, Node *escontext)
+report_invalid_input(bf_status status, bf_source source, Node *escontext)
 {
 	ereturn(escontext, false,
 			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-			 errmsg("invalid value for type bloomfilter"),
-			 status_detail(status)));
+			 errmsg("invalid value for type %s", source_type_name(source)),
+			 status_detail(status, source)));
 }
 
 void
-report_corrupt_value(bf_status status)
+report_corrupt_value(bf_status status, bf_source source)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("invalid bloomfilter value in the database"),
-			 status_detail(status)));
+			 errmsg("invalid %s value in the database", source_type_name(source)),
+			 status_detail(status, source)));
 }
 
 static const char *
@@ -108,11 +136,32 @@ mismatch_detail(bf_mismatch mismatch, const bf_params *left, const bf_params *ri
 		case BF_MISMATCH_SEED:
 			return errdetail("One has seed %lld, the other seed %lld.",
 							 (long long) left->seed, (long long) right->seed);
+		case BF_MISMATCH_COUNTER_BITS:
+			return errdetail("One has %u bits per number, the other %u.",
+							 left->counter_bits, right->counter_bits);
 		case BF_MISMATCH_SIZE:
-			return errdetail("One has %llu bits, the other %llu bits.",
-							 (unsigned long long) left->m, (unsigned long long) right->m);
+			return errdetail("One has %llu %s, the other %llu %s.",
+							 (unsigned long long) left->m, unit_name(left->counter_bits != 0),
+							 (unsigned long long) right->m, unit_name(left->counter_bits != 0));
 	}
 	return 0;
+}
+
+/* The noun for a value with these parameters. */
+static const char *
+noun(const bf_params *params)
+{
+	return params->counter_bits == 0 ? "filter" : "counter";
+}
+
+static int
+size_mismatch_hint(const bf_params *left, const bf_params *right)
+{
+	if (left->counter_bits != 0)
+		return errhint("Build both counters with the same expected number of elements, as in bloom_counter_agg(value, n).");
+	if (bf_folds_to(left, right->m) || bf_folds_to(right, left->m))
+		return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n), or fold one to the size of the other with bloom_fold(filter, like).");
+	return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n).");
 }
 
 /* The errhint of a mismatch. */
@@ -124,16 +173,15 @@ mismatch_hint(bf_mismatch mismatch, const bf_params *left, const bf_params *righ
 		case BF_MATCH:
 			break;
 		case BF_MISMATCH_CLASS:
-			return errhint("Build both filters from values of one type.");
+			return errhint("Build both %ss from values of one type.", noun(left));
 		case BF_MISMATCH_LAYOUT:
 		case BF_MISMATCH_SEED:
-			return errhint("Build both filters with the same parameters.");
+		case BF_MISMATCH_COUNTER_BITS:
+			return errhint("Build both %ss with the same parameters.", noun(left));
 		case BF_MISMATCH_K:
-			return errhint("Build both filters for the same false-positive rate.");
+			return errhint("Build both %ss for the same false-positive rate.", noun(left));
 		case BF_MISMATCH_SIZE:
-			if (bf_folds_to(left, right->m) || bf_folds_to(right, left->m))
-				return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n), or fold one to the size of the other with bloom_fold(filter, like).");
-			return errhint("Build both filters with the same expected number of elements, as in bloom_agg(value, n).");
+			return size_mismatch_hint(left, right);
 	}
 	return 0;
 }
@@ -145,10 +193,10 @@ report_mismatch(bf_mismatch mismatch, const bf_params *left, const bf_params *ri
 
 	ereport(ERROR,
 			(errcode(types ? ERRCODE_DATATYPE_MISMATCH : ERRCODE_INVALID_PARAMETER_VALUE),
-			 types ? errmsg("cannot combine bloom filters of different element types")
+			 types ? errmsg("cannot combine bloom %ss of different element types", noun(left))
 			 : mismatch == BF_MISMATCH_SIZE
-			 ? errmsg("cannot combine bloom filters of different sizes")
-			 : errmsg("cannot combine bloom filters with different parameters"),
+			 ? errmsg("cannot combine bloom %ss of different sizes", noun(left))
+			 : errmsg("cannot combine bloom %ss with different parameters", noun(left)),
 			 mismatch_detail(mismatch, left, right),
 			 mismatch_hint(mismatch, left, right)));
 }
@@ -188,21 +236,37 @@ cast_loses_equality(uint32 filter_class, uint32 element_class)
 }
 
 static int
-class_mismatch_hint(uint32 filter_class, uint32 element_class)
+class_mismatch_hint(const bf_params *filter, uint32 element_class)
 {
+	uint32		filter_class = filter->element_class;
+
 	if (filter_class == BF_CLASS_TEXT && element_class == BF_CLASS_BPCHAR)
-		return errhint("Build the filter from values cast to bpchar, or cast the value to text if no element ends in blanks.");
+		return errhint("Build the %s from values cast to bpchar, or cast the value to text if no element ends in blanks.",
+					   noun(filter));
 	if (cast_loses_equality(filter_class, element_class))
-		return errhint("Build the filter from values cast to %s.", class_name(element_class));
+		return errhint("Build the %s from values cast to %s.", noun(filter), class_name(element_class));
 	return errhint("Cast the value to %s.", class_name(filter_class));
 }
 
 void
-report_class_mismatch(uint32 filter_class, uint32 element_class)
+report_class_mismatch(const bf_params *filter, uint32 element_class)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("bloom filter holds elements of type %s, not %s",
-					class_name(filter_class), class_name(element_class)),
-			 class_mismatch_hint(filter_class, element_class)));
+			 errmsg("bloom %s holds elements of type %s, not %s", noun(filter),
+					class_name(filter->element_class), class_name(element_class)),
+			 class_mismatch_hint(filter, element_class)));
+}
+
+void
+report_unsized(const bf_params *filter)
+{
+	bool		counter = filter->counter_bits != 0;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("cannot add to an empty bloom %s without a size", noun(filter)),
+			 errdetail("The %s is the result of an aggregate over no rows, so its size is unknown.", noun(filter)),
+			 errhint("Use %s or %s.", counter ? "bloom_create_counter()" : "bloom_create()",
+					 counter ? "bloom_counter_agg()" : "bloom_agg()")));
 }

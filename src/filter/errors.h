@@ -11,14 +11,17 @@
 #include "core/format.h"
 #include "nodes/nodes.h"
 
-/*
- * Reports that bytes from a client are not a valid filter.  Returns false after
- * a soft error, if escontext asks for that.
- */
-extern bool report_invalid_input(bf_status status, Node *escontext);
+/* The SQL type of a source: "bloomfilter" or "bloomcounter". */
+extern const char *source_type_name(bf_source source);
 
-/* Reports that a value from the database is not a valid filter. */
-pg_noreturn extern void report_corrupt_value(bf_status status);
+/*
+ * Reports that bytes from a client are not what source names.  Returns false
+ * after a soft error, if escontext asks for that.
+ */
+extern bool report_invalid_input(bf_status status, bf_source source, Node *escontext);
+
+/* Reports that a value from the database is not what source names. */
+pg_noreturn extern void report_corrupt_value(bf_status status, bf_source source);
 
 /* Raises an error unless the two filters combine. */
 extern void require_match(const bf_params *left, const bf_params *right);
@@ -31,6 +34,9 @@ pg_noreturn extern void report_mismatch(bf_mismatch mismatch, const bf_params *l
 							const bf_params *right);
 
 /* Reports that an element's class is not the filter's. */
-pg_noreturn extern void report_class_mismatch(uint32 filter_class, uint32 element_class);
+pg_noreturn extern void report_class_mismatch(const bf_params *filter, uint32 element_class);
+
+/* Reports that a filter without a size cannot take elements. */
+pg_noreturn extern void report_unsized(const bf_params *filter);
 
 #endif							/* BF_ERRORS_H */

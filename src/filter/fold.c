@@ -27,7 +27,7 @@ fold_to(const bf_filter *filter, const bf_params *params)
 	if (!filter->sparse)
 		return make_resized_value(filter, params);
 	sparse.params = *params;
-	if (filter->nhashes <= bf_sparse_limit(params->m))
+	if (filter->nhashes <= bf_sparse_limit(params))
 		return copy_value(&sparse);
 	return make_dense_value(&sparse, &dense, &bits);
 }
@@ -42,9 +42,9 @@ keeps_rate(const bf_filter *filter, uint64 m, double rate)
 	bool		keeps = true;
 	FilterWalk	walk;
 
-	if (filter->sparse && filter->nhashes <= bf_sparse_limit(m))
-		return true;
 	params.m = m;
+	if (filter->sparse && filter->nhashes <= bf_sparse_limit(&params))
+		return true;
 	shape = bf_shape_of(&params);
 	start_walk(&walk, m, filter, NULL);
 	while (keeps && next_piece(&walk))

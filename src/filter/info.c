@@ -6,6 +6,7 @@
 
 #include "access/htup_details.h"
 #include "core/layout.h"
+#include "filter/info.h"
 #include "filter/measure.h"
 #include "filter/params.h"
 #include "filter/value.h"
@@ -43,9 +44,8 @@ enum
 	INFO_COLUMNS
 };
 
-/* The row type of bloom_info, cached per call site. */
-static TupleDesc
-info_descriptor(FunctionCallInfo fcinfo)
+TupleDesc
+info_descriptor(FunctionCallInfo fcinfo, int columns)
 {
 	TupleDesc	descriptor = fcinfo->flinfo->fn_extra;
 	MemoryContext caller;
@@ -54,17 +54,23 @@ info_descriptor(FunctionCallInfo fcinfo)
 		return descriptor;
 	caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE ||
-		descriptor->natts != INFO_COLUMNS)
+		descriptor->natts != columns)
 		elog(ERROR, "bloom_info has an unexpected result type");
 	fcinfo->flinfo->fn_extra = BlessTupleDesc(descriptor);
 	MemoryContextSwitchTo(caller);
 	return descriptor;
 }
 
+bool
+is_overfull(const bf_params *params, double rate)
+{
+	return rate > OVERFULL_FACTOR * params->rate;
+}
+
 Datum
 bloomfilter_info(PG_FUNCTION_ARGS)
 {
-	TupleDesc	descriptor = info_descriptor(fcinfo);
+	TupleDesc	descriptor = info_descriptor(fcinfo, INFO_COLUMNS);
 	Datum		values[INFO_COLUMNS];
 	bool		nulls[INFO_COLUMNS] = {false};
 	bf_filter	filter;
@@ -87,7 +93,7 @@ bloomfilter_info(PG_FUNCTION_ARGS)
 	values[INFO_REQUESTED_RATE] = Float4GetDatum(params->rate);
 	values[INFO_CURRENT_RATE] = Float8GetDatum(measures.rate);
 	values[INFO_BYTES] = Int64GetDatum((int64) (VARHDRSZ + bf_encoded_size(&filter)));
-	values[INFO_OVERFULL] = BoolGetDatum(measures.rate > OVERFULL_FACTOR * params->rate);
+	values[INFO_OVERFULL] = BoolGetDatum(is_overfull(params, measures.rate));
 	values[INFO_SEED] = Int64GetDatum((int64) params->seed);
 
 	nulls[INFO_ELEMENT_TYPE] = params->element_class == BF_CLASS_NONE;

@@ -1,6 +1,6 @@
 /*
  * io.c
- *		Text, binary and bytea forms of the type.
+ *		Text, binary and bytea forms of both types.
  *
  * Each is the encoding of core/format.h, as bytes or as \x and hexadecimal
  * digits.  All input functions run the same checks: bf_decode_header() and
@@ -8,14 +8,13 @@
  */
 #include "pg/pg_compat.h"
 
-#include "catalog/pg_type.h"
 #include "core/hex.h"
 #include "filter/errors.h"
 #include "filter/value.h"
 #include "fmgr.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
-#include "utils/lsyscache.h"
+#include "pg/bloom_type.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_in);
 PG_FUNCTION_INFO_V1(bloomfilter_out);
@@ -23,21 +22,12 @@ PG_FUNCTION_INFO_V1(bloomfilter_recv);
 PG_FUNCTION_INFO_V1(bloomfilter_send);
 PG_FUNCTION_INFO_V1(bloomfilter_from_bytea);
 PG_FUNCTION_INFO_V1(bloomfilter_to_bytea);
-
-/* Tests the input function, because the type can be renamed or moved. */
-bool
-is_bloomfilter_type(Oid type)
-{
-	Oid			input;
-	Oid			parameter;
-	FmgrInfo	info;
-
-	if (!OidIsValid(type) || get_typtype(type) != TYPTYPE_BASE)
-		return false;
-	getTypeInputInfo(type, &input, &parameter);
-	fmgr_info(input, &info);
-	return info.fn_addr == bloomfilter_in;
-}
+PG_FUNCTION_INFO_V1(bloomcounter_in);
+PG_FUNCTION_INFO_V1(bloomcounter_out);
+PG_FUNCTION_INFO_V1(bloomcounter_recv);
+PG_FUNCTION_INFO_V1(bloomcounter_send);
+PG_FUNCTION_INFO_V1(bloomcounter_from_bytea);
+PG_FUNCTION_INFO_V1(bloomcounter_to_bytea);
 
 /* A varlena with a copy of the bytes. */
 static struct varlena *
@@ -63,38 +53,38 @@ decode_digits(const char *digits, uint64 size, uint8 *bytes)
 }
 
 static bool
-report_invalid_text(const char *detail, Node *escontext)
+report_invalid_text(const char *detail, bf_source source, Node *escontext)
 {
 	ereturn(escontext, false,
 			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-			 errmsg("invalid input syntax for type bloomfilter"),
+			 errmsg("invalid input syntax for type %s", source_type_name(source)),
 			 errdetail_internal("%s", detail)));
 }
 
 static bool
-report_bad_digit(Node *escontext)
+report_bad_digit(bf_source source, Node *escontext)
 {
-	return report_invalid_text("There is a character that is not a hexadecimal digit.", escontext);
+	return report_invalid_text("There is a character that is not a hexadecimal digit.", source, escontext);
 }
 
 /* Checks the syntax except the digits.  *size is the number of bytes encoded. */
 static bool
-check_text_form(const char *text, uint64 *size, Node *escontext)
+check_text_form(const char *text, uint64 *size, bf_source source, Node *escontext)
 {
 	size_t		length = strlen(text);
 
 	if (length < 2 || text[0] != '\\' || text[1] != 'x')
-		return report_invalid_text("A filter starts with \\x, followed by hexadecimal digits.",
-								   escontext);
+		return report_invalid_text("A value starts with \\x, followed by hexadecimal digits.",
+								   source, escontext);
 	if (length % 2 != 0)
-		return report_invalid_text("The number of hexadecimal digits is odd.", escontext);
+		return report_invalid_text("The number of hexadecimal digits is odd.", source, escontext);
 	*size = length / 2 - 1;
 	return true;
 }
 
 /* Allocates only after the header has passed its checks against the length. */
-Datum
-bloomfilter_in(PG_FUNCTION_ARGS)
+static Datum
+input(FunctionCallInfo fcinfo, bf_source source)
 {
 	const char *text = PG_GETARG_CSTRING(0);
 	const char *digits = text + 2;
@@ -105,29 +95,30 @@ bloomfilter_in(PG_FUNCTION_ARGS)
 	bf_status	status;
 	Bloomfilter *value;
 
-	if (!check_text_form(text, &size, escontext))
+	if (!check_text_form(text, &size, source, escontext))
 		PG_RETURN_NULL();
 	if (!decode_digits(digits, Min(size, BF_HEADER_SIZE), header) &&
-		!report_bad_digit(escontext))
+		!report_bad_digit(source, escontext))
 		PG_RETURN_NULL();
-	status = bf_decode_header(header, size, BF_VALUE, &filter);
-	if (status.error != BF_OK && !report_invalid_input(status, escontext))
+	status = bf_decode_header(header, size, source, &filter);
+	if (status.error != BF_OK && !report_invalid_input(status, source, escontext))
 		PG_RETURN_NULL();
 
 	value = make_value(&filter, false, (uint8 **) &filter.payload);
 	if (!decode_digits(digits, size, (uint8 *) VARDATA(value)) &&
-		!report_bad_digit(escontext))
+		!report_bad_digit(source, escontext))
 		PG_RETURN_NULL();
 	status = check_payload(&filter);
-	if (status.error != BF_OK && !report_invalid_input(status, escontext))
+	if (status.error != BF_OK && !report_invalid_input(status, source, escontext))
 		PG_RETURN_NULL();
 	PG_RETURN_POINTER(value);
 }
 
-Datum
-bloomfilter_out(PG_FUNCTION_ARGS)
+static Datum
+output(FunctionCallInfo fcinfo, bf_source source)
 {
-	struct varlena *value = open_value(PG_GETARG_DATUM(0));
+	bf_filter	filter;
+	struct varlena *value = open_value(PG_GETARG_DATUM(0), source, &filter);
 	const uint8 *bytes = (const uint8 *) VARDATA_ANY(value);
 	uint64		size = VARSIZE_ANY_EXHDR(value);
 	char	   *text = palloc(2 * size + 3);
@@ -144,40 +135,107 @@ bloomfilter_out(PG_FUNCTION_ARGS)
 	PG_RETURN_CSTRING(text);
 }
 
-Datum
-bloomfilter_recv(PG_FUNCTION_ARGS)
+static Datum
+receive(FunctionCallInfo fcinfo, bf_source source)
 {
 	StringInfo	message = (StringInfo) PG_GETARG_POINTER(0);
 	int			size = message->len - message->cursor;
 	const uint8 *bytes = (const uint8 *) pq_getmsgbytes(message, size);
 	bf_filter	filter;
 
-	decode_bytes(bytes, size, BF_VALUE, &filter);
+	decode_bytes(bytes, size, source, &filter);
 	PG_RETURN_POINTER(make_varlena(bytes, size));
 }
 
-Datum
-bloomfilter_send(PG_FUNCTION_ARGS)
-{
-	return bloomfilter_to_bytea(fcinfo);
-}
-
-Datum
-bloomfilter_from_bytea(PG_FUNCTION_ARGS)
+static Datum
+from_bytea(FunctionCallInfo fcinfo, bf_source source)
 {
 	bytea	   *value = PG_GETARG_BYTEA_PP(0);
 	const uint8 *bytes = (const uint8 *) VARDATA_ANY(value);
 	bf_filter	filter;
 
-	decode_bytes(bytes, VARSIZE_ANY_EXHDR(value), BF_VALUE, &filter);
+	decode_bytes(bytes, VARSIZE_ANY_EXHDR(value), source, &filter);
 	PG_RETURN_POINTER(make_varlena(bytes, VARSIZE_ANY_EXHDR(value)));
+}
+
+static Datum
+to_bytea(FunctionCallInfo fcinfo, bf_source source)
+{
+	bf_filter	filter;
+	struct varlena *value = open_value(PG_GETARG_DATUM(0), source, &filter);
+
+	PG_RETURN_BYTEA_P(make_varlena((const uint8 *) VARDATA_ANY(value),
+								   VARSIZE_ANY_EXHDR(value)));
+}
+
+Datum
+bloomfilter_in(PG_FUNCTION_ARGS)
+{
+	return input(fcinfo, BF_VALUE);
+}
+
+Datum
+bloomfilter_out(PG_FUNCTION_ARGS)
+{
+	return output(fcinfo, BF_VALUE);
+}
+
+Datum
+bloomfilter_recv(PG_FUNCTION_ARGS)
+{
+	return receive(fcinfo, BF_VALUE);
+}
+
+Datum
+bloomfilter_send(PG_FUNCTION_ARGS)
+{
+	return to_bytea(fcinfo, BF_VALUE);
+}
+
+Datum
+bloomfilter_from_bytea(PG_FUNCTION_ARGS)
+{
+	return from_bytea(fcinfo, BF_VALUE);
 }
 
 Datum
 bloomfilter_to_bytea(PG_FUNCTION_ARGS)
 {
-	struct varlena *value = open_value(PG_GETARG_DATUM(0));
+	return to_bytea(fcinfo, BF_VALUE);
+}
 
-	PG_RETURN_BYTEA_P(make_varlena((const uint8 *) VARDATA_ANY(value),
-								   VARSIZE_ANY_EXHDR(value)));
+Datum
+bloomcounter_in(PG_FUNCTION_ARGS)
+{
+	return input(fcinfo, BF_COUNTER_VALUE);
+}
+
+Datum
+bloomcounter_out(PG_FUNCTION_ARGS)
+{
+	return output(fcinfo, BF_COUNTER_VALUE);
+}
+
+Datum
+bloomcounter_recv(PG_FUNCTION_ARGS)
+{
+	return receive(fcinfo, BF_COUNTER_VALUE);
+}
+
+Datum
+bloomcounter_send(PG_FUNCTION_ARGS)
+{
+	return to_bytea(fcinfo, BF_COUNTER_VALUE);
+}
+
+Datum
+bloomcounter_from_bytea(PG_FUNCTION_ARGS)
+{
+	return from_bytea(fcinfo, BF_COUNTER_VALUE);
+}
+
+Datum
+bloomcounter_to_bytea(PG_FUNCTION_ARGS)
+{
+	return to_bytea(fcinfo, BF_COUNTER_VALUE);
 }

@@ -1,8 +1,9 @@
 /*
  * measure.h
- *		Counts, estimates and the current rate of one filter.
+ *		Counts, estimates and the current rate of one filter or counter.
  *
- * Each call reads all bits once, interruptibly.
+ * Each call reads the whole payload once, interruptibly.  In a counter, a bit is
+ * set where the number is not 0.
  */
 #ifndef BF_MEASURE_H
 #define BF_MEASURE_H

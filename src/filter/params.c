@@ -6,7 +6,9 @@
 
 #include <math.h>
 
+#include "core/format.h"
 #include "core/layout.h"
+#include "core/numbers.h"
 #include "filter/params.h"
 #include "mb/pg_wchar.h"
 #include "utils/float.h"
@@ -24,6 +26,31 @@ layout_from_name(const char *name)
 			 errmsg("unknown bloom filter layout \"%.*s\"",
 					pg_mbcliplen(name, strlen(name), 63), name),
 			 errhint("The layouts are \"blocked\" and \"classic\".")));
+}
+
+uint32
+check_counter_bits(int32 counter_bits)
+{
+	if (counter_bits != 4 && counter_bits != 8 && counter_bits != 16)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("bits per number of a bloom counter must be 4, 8 or 16"),
+				 errdetail("They are %d.", counter_bits)));
+	return (uint32) counter_bits;
+}
+
+uint32
+check_number(const char *name, int32 number, uint32 counter_bits)
+{
+	uint32		limit = bf_number_limit(counter_bits);
+
+	if (number < 1 || (uint32) number > limit)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("%s must be between 1 and %u in a bloom counter with %u bits per number",
+						name, limit, counter_bits),
+				 errdetail("It is %d.", number)));
+	return (uint32) number;
 }
 
 void
@@ -64,21 +91,29 @@ report_too_large(const bf_params *params, double items)
 {
 	bf_params	largest = *params;
 
-	largest.m = BF_MAX_BITS;
+	largest.m = bf_max_size(params->counter_bits);
 	ereport(ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-			 errmsg("bloom filter for %s elements at a false-positive rate of %g would be too large",
+			 errmsg("bloom %s for %s elements at a false-positive rate of %g would be too large",
+					params->counter_bits == 0 ? "filter" : "counter",
 					float8out_internal(items), params->rate),
-			 errdetail("The largest filter has %llu bits, enough for %llu elements at this rate.",
-					   (unsigned long long) BF_MAX_BITS,
-					   (unsigned long long) filter_capacity(&largest)),
-			 errhint("Use a higher rate, or distribute the elements over several filters.")));
+			 params->counter_bits == 0
+			 ? errdetail("The largest filter has %llu bits, enough for %llu elements at this rate.",
+						 (unsigned long long) largest.m,
+						 (unsigned long long) filter_capacity(&largest))
+			 : errdetail("The largest counter of %u bits has %llu numbers, enough for %llu elements at this rate.",
+						 params->counter_bits, (unsigned long long) largest.m,
+						 (unsigned long long) filter_capacity(&largest)),
+			 params->counter_bits == 0
+			 ? errhint("Use a higher rate, or distribute the elements over several filters.")
+			 : errhint("Use a higher rate or fewer bits per number, or distribute the elements over several counters.")));
 }
 
 bf_params
-solve_params(double expected_items, double rate, bf_layout layout, uint64 seed)
+solve_params(double expected_items, double rate, bf_layout layout, uint64 seed,
+			 uint32 counter_bits)
 {
-	bf_params	params = {.layout = layout, .seed = seed};
+	bf_params	params = {.layout = layout, .seed = seed, .counter_bits = counter_bits};
 
 	check_expected_items(expected_items);
 	params.rate = check_rate(rate);
@@ -86,15 +121,15 @@ solve_params(double expected_items, double rate, bf_layout layout, uint64 seed)
 	if (expected_items <= (double) BF_MAX_BITS)
 		params.m = bf_bits_for(&solutions, layout, params.k, params.rate,
 							   (uint64) ceil(expected_items));
-	if (params.m == 0)
+	if (params.m == 0 || params.m > bf_max_size(counter_bits))
 		report_too_large(&params, expected_items);
 	return params;
 }
 
 bf_params
-unsized_params(double rate)
+unsized_params(double rate, uint32 counter_bits)
 {
-	bf_params	params = {.layout = BF_BLOCKED};
+	bf_params	params = {.layout = BF_BLOCKED, .counter_bits = counter_bits};
 
 	params.rate = check_rate(rate);
 	params.k = bf_k_for_rate(BF_BLOCKED, params.rate);
@@ -106,7 +141,7 @@ self_size(const bf_params *params, uint64 n)
 {
 	bf_params	sized = *params;
 
-	for (sized.m = BF_BLOCK_BITS; sized.m <= BF_MAX_BITS; sized.m *= 2)
+	for (sized.m = BF_BLOCK_BITS; sized.m <= bf_max_size(params->counter_bits); sized.m *= 2)
 	{
 		if (n <= filter_capacity(&sized))
 			return sized.m;

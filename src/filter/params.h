@@ -10,6 +10,7 @@
 #include "core/filter.h"
 
 #define DEFAULT_RATE 0.01
+#define DEFAULT_COUNTER_BITS 4
 
 /* Parses "blocked" or "classic" in any case; an error for other names. */
 extern bf_layout layout_from_name(const char *name);
@@ -30,15 +31,26 @@ check_expected_items(double items)
  */
 extern float check_rate(double rate);
 
-/*
- * The parameters of a filter for expected_items elements, rounded up.  Checks
- * all arguments.  Solutions are cached by rate, and in the classic layout by
- * rate and number; see bf_solutions for their cost.
- */
-extern bf_params solve_params(double expected_items, double rate, bf_layout layout, uint64 seed);
+/* An error unless counter_bits is 4, 8 or 16. */
+extern uint32 check_counter_bits(int32 counter_bits);
 
-/* The parameters of a filter without a size.  Checks the rate. */
-extern bf_params unsized_params(double rate);
+/*
+ * Checks how often an element is added, its level, or a decay: an error unless
+ * it is between 1 and the limit of the numbers.  name is that of the parameter.
+ */
+extern uint32 check_number(const char *name, int32 number, uint32 counter_bits);
+
+/*
+ * The parameters of a filter for expected_items elements, rounded up, or of a
+ * counter if counter_bits is not 0.  Checks all arguments but counter_bits.
+ * Solutions are cached by rate, and in the classic layout by rate and number;
+ * see bf_solutions for their cost.
+ */
+extern bf_params solve_params(double expected_items, double rate, bf_layout layout, uint64 seed,
+							  uint32 counter_bits);
+
+/* The parameters of a filter or counter without a size.  Checks the rate. */
+extern bf_params unsized_params(double rate, uint32 counter_bits);
 
 /* The most elements that keep the rate; 0 without a size.  Also cached. */
 extern uint64 filter_capacity(const bf_params *params);

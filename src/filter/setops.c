@@ -76,7 +76,7 @@ unite_filters(const bf_filter *left, const bf_filter *right, const bf_params *un
 	if (left->sparse && right->sparse)
 	{
 		result.nhashes = merge_hashes(left, right, bf_merge_union, NULL);
-		if (result.nhashes <= bf_sparse_limit(result.params.m))
+		if (result.nhashes <= bf_sparse_limit(&result.params))
 			return merge_filters(left, right, &result, bf_merge_union);
 		result.nhashes = 0;
 	}

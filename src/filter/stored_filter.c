@@ -47,7 +47,7 @@ can_slice(Datum value, uint64 *size)
 
 /* Reads the bytes [from, from + size) of a stored value, palloc'd. */
 static struct varlena *
-read_slice(Datum value, uint64 from, uint64 size)
+read_slice(Datum value, bf_source source, uint64 from, uint64 size)
 {
 	struct varlena *slice = detoast_attr_slice((struct varlena *) DatumGetPointer(value),
 											   (int32) from, (int32) size);
@@ -55,37 +55,38 @@ read_slice(Datum value, uint64 from, uint64 size)
 	if (VARSIZE_ANY_EXHDR(slice) != size)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("stored bloomfilter value is truncated")));
+				 errmsg("stored %s value is truncated", source_type_name(source))));
 	return slice;
 }
 
 static void
-read_header(Datum value, uint64 size, bf_filter *filter)
+read_header(Datum value, uint64 size, bf_source source, bf_filter *filter)
 {
-	struct varlena *slice = read_slice(value, 0, BF_HEADER_SIZE);
-	bf_status	status = bf_decode_header((const uint8 *) VARDATA_ANY(slice), size, BF_VALUE, filter);
+	struct varlena *slice = read_slice(value, source, 0, BF_HEADER_SIZE);
+	bf_status	status = bf_decode_header((const uint8 *) VARDATA_ANY(slice), size, source, filter);
 
 	if (status.error != BF_OK)
-		report_corrupt_value(status);
+		report_corrupt_value(status, source);
 	filter->payload = NULL;
 	pfree(slice);
 }
 
 struct varlena *
-open_for_probes(Datum value, OpenedFilter *opened)
+open_for_probes(Datum value, bf_source source, OpenedFilter *opened)
 {
 	struct varlena *bytes = (struct varlena *) DatumGetPointer(value);
 	uint64		size;
 
+	opened->source = source;
 	opened->cost = 0;
 	if (can_slice(value, &size))
 	{
-		read_header(value, size, &opened->filter);
+		read_header(value, size, source, &opened->filter);
 		opened->cost = SLICE_COST;
 	}
 	else
 	{
-		bytes = open_filter(value, &opened->filter);
+		bytes = open_value(value, source, &opened->filter);
 		if (VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value)))
 			opened->cost = VARSIZE_ANY(bytes);
 	}
@@ -107,7 +108,7 @@ fetch_payload(Datum value, const OpenedFilter *opened, uint8 *payload)
 	for (uint64 at = 0; at < size; at += PIECE_BYTES)
 	{
 		uint64		length = Min(PIECE_BYTES, size - at);
-		struct varlena *piece = read_slice(value, BF_HEADER_SIZE + at, length);
+		struct varlena *piece = read_slice(value, opened->source, BF_HEADER_SIZE + at, length);
 
 		CHECK_FOR_INTERRUPTS();
 		memcpy(payload + at, VARDATA_ANY(piece), length);
@@ -116,65 +117,104 @@ fetch_payload(Datum value, const OpenedFilter *opened, uint8 *payload)
 }
 
 /* Fetches a whole stored filter for one probe. */
-static bool
-probe_whole(Datum value, OpenedFilter *opened, uint64 hash)
+static uint32
+read_whole(Datum value, OpenedFilter *opened, uint64 hash)
 {
 	bf_filter	filter;
-	struct varlena *whole = open_filter(value, &filter);
-	bool		found = bf_contains(&filter, hash);
+	struct varlena *whole = open_value(value, opened->source, &filter);
+	uint32		number = bf_read(&filter, hash);
 
 	opened->cost += VARSIZE_ANY(whole);
 	close_value(value, whole);
-	return found;
+	return number;
 }
 
 /* Probes a stored dense filter. */
-static bool
-probe_stored_bits(Datum value, OpenedFilter *opened, uint64 hash)
+static uint32
+read_stored_dense(Datum value, OpenedFilter *opened, uint64 hash)
 {
-	bf_lookup	lookup = bf_lookup_start(&opened->shape, hash);
+	bf_lookup	lookup = bf_lookup_start(&opened->filter.params, hash);
 	uint64		offset;
 	uint32		size;
 	bool		found = true;
 
 	while (found && bf_lookup_next(&lookup, &offset, &size))
 	{
-		struct varlena *piece = read_slice(value, BF_HEADER_SIZE + offset, size);
+		struct varlena *piece = read_slice(value, opened->source, BF_HEADER_SIZE + offset, size);
 
 		found = bf_lookup_test(&lookup, (const uint8 *) VARDATA_ANY(piece));
 		opened->cost += SLICE_COST;
 		pfree(piece);
 	}
-	return found;
+	return lookup.number;
 }
 
+/* The index of a hash in a stored sparse filter; nhashes if it is not there. */
+typedef struct StoredIndex
+{
+	bool		known;			/* false if the slice did not enclose the hash */
+	uint64		index;
+} StoredIndex;
+
 /*
- * Probes a stored sparse filter that has hashes, by interpolation search.  The
- * hashes are uniform, so the value of a hash predicts its position.  A slice
- * around that position gives the answer if its first and last hash enclose the
- * hash.  Adversarial elements can shift the hashes out of the slice; the whole
- * filter then gives the answer.
+ * Searches the hashes of a stored sparse filter by interpolation.  They are
+ * uniform, so the value of a hash predicts its position.  A slice around that
+ * position gives the answer if its first and last hash enclose the hash.
  */
-static bool
-probe_stored_hashes(Datum value, OpenedFilter *opened, uint64 hash)
+static StoredIndex
+find_stored_hash(Datum value, OpenedFilter *opened, uint64 hash)
 {
 	uint64		nhashes = opened->filter.nhashes;
+	StoredIndex found = {false, nhashes};
 	uint64		from;
 	uint64		to;
 	struct varlena *slice;
 	const uint8 *hashes;
-	bool		decided;
-	bool		found;
 
 	bf_expected_range(nhashes, hash, &from, &to);
-	slice = read_slice(value, BF_HEADER_SIZE + 8 * from, 8 * (to - from));
+	slice = read_slice(value, opened->source, BF_HEADER_SIZE + BF_HASH_BYTES * from,
+					   BF_HASH_BYTES * (to - from));
 	hashes = (const uint8 *) VARDATA_ANY(slice);
-	decided = (from == 0 || bf_hash_at(hashes, 0) <= hash) &&
+	found.known = (from == 0 || bf_hash_at(hashes, 0) <= hash) &&
 		(to == nhashes || bf_hash_at(hashes, to - from - 1) >= hash);
-	found = decided && bf_sparse_contains(hashes, to - from, hash);
-	opened->cost += Max(SLICE_COST, 8 * (to - from));
+	if (found.known && bf_sparse_contains(hashes, to - from, hash))
+		found.index = from + bf_lower_bound(hashes, to - from, hash);
+	opened->cost += Max(SLICE_COST, BF_HASH_BYTES * (to - from));
 	pfree(slice);
-	return decided ? found : probe_whole(value, opened, hash);
+	return found;
+}
+
+/* The number of a hash of a stored sparse counter. */
+static uint32
+read_stored_number(Datum value, OpenedFilter *opened, uint64 index)
+{
+	uint64		offset = BF_HASH_BYTES * opened->filter.nhashes + BF_NUMBER_BYTES * index;
+	struct varlena *slice = read_slice(value, opened->source, BF_HEADER_SIZE + offset, BF_NUMBER_BYTES);
+	uint32		number = bf_load16((const uint8 *) VARDATA_ANY(slice));
+
+	opened->cost += SLICE_COST;
+	pfree(slice);
+	return number;
+}
+
+/*
+ * Probes a stored sparse filter.  Adversarial elements can shift the hashes out
+ * of the slice that is searched; the whole filter then gives the answer.  Reads
+ * the number of a hash only if it is wanted, else 1.
+ */
+static uint32
+read_stored_sparse(Datum value, OpenedFilter *opened, uint64 hash, bool want_number)
+{
+	StoredIndex found;
+
+	if (opened->filter.nhashes == 0)
+		return 0;
+	found = find_stored_hash(value, opened, hash);
+	if (!found.known)
+		return read_whole(value, opened, hash);
+	if (found.index == opened->filter.nhashes)
+		return 0;
+	return want_number ? read_stored_number(value, opened, found.index) : 1;
 }
 
 bool
@@ -185,6 +225,18 @@ probe_slowly(Datum value, OpenedFilter *opened, uint64 hash)
 	if (filter->payload != NULL)
 		return bf_contains(filter, hash);
 	if (!filter->sparse)
-		return probe_stored_bits(value, opened, hash);
-	return filter->nhashes > 0 && probe_stored_hashes(value, opened, hash);
+		return read_stored_dense(value, opened, hash) != 0;
+	return read_stored_sparse(value, opened, hash, false) != 0;
+}
+
+uint32
+read_opened(Datum value, OpenedFilter *opened, uint64 hash)
+{
+	const bf_filter *counter = &opened->filter;
+
+	if (counter->payload != NULL)
+		return bf_read(counter, hash);
+	if (!counter->sparse)
+		return read_stored_dense(value, opened, hash);
+	return read_stored_sparse(value, opened, hash, true);
 }

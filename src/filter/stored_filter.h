@@ -18,17 +18,18 @@ typedef struct OpenedFilter
 {
 	bf_filter	filter;			/* payload is NULL if only the header was read */
 	bf_shape	shape;
-	const uint8 *bits;			/* the payload of a dense filter in memory, else NULL */
+	const uint8 *bits;			/* the bits of a dense Bloom filter in memory, else NULL */
+	bf_source	source;			/* BF_VALUE or BF_COUNTER_VALUE */
 	uint64		cost;			/* of opening and probes so far; see SLICE_COST */
 } OpenedFilter;
 
 /*
- * Opens a value.  Reads only the header if the value is stored out of line,
+ * Opens a value of the type that source names.  Reads only the header if the value is stored out of line,
  * uncompressed and not small; otherwise detoasts it into the current memory
  * context.  The caller passes the result to close_value().  A corrupt value is
  * an error.
  */
-extern struct varlena *open_for_probes(Datum value, OpenedFilter *opened);
+extern struct varlena *open_for_probes(Datum value, bf_source source, OpenedFilter *opened);
 
 /* Copies the payload, bf_payload_size() bytes, of an opened value. */
 extern void fetch_payload(Datum value, const OpenedFilter *opened, uint8 *payload);
@@ -36,7 +37,10 @@ extern void fetch_payload(Datum value, const OpenedFilter *opened, uint8 *payloa
 /* Is a hash in the filter that was opened from this value? */
 static inline bool probe_opened(Datum value, OpenedFilter *opened, uint64 hash);
 
-/* probe_opened() for everything but a dense filter in memory. */
+/* The number of a hash in the counter that was opened from this value. */
+extern uint32 read_opened(Datum value, OpenedFilter *opened, uint64 hash);
+
+/* probe_opened() for everything but a dense Bloom filter in memory. */
 extern bool probe_slowly(Datum value, OpenedFilter *opened, uint64 hash);
 
 /* Sets the address of the payload; NULL if it is not in memory. */
@@ -44,7 +48,7 @@ static inline void
 move_opened(OpenedFilter *opened, const uint8 *payload)
 {
 	opened->filter.payload = payload;
-	opened->bits = opened->filter.sparse ? NULL : payload;
+	opened->bits = opened->filter.sparse || opened->filter.params.counter_bits != 0 ? NULL : payload;
 }
 
 static inline bool

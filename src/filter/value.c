@@ -1,6 +1,6 @@
 /*
  * value.c
- *		Opening and making values of type bloomfilter.
+ *		Opening and making values of types bloomfilter and bloomcounter.
  */
 #include "pg/pg_compat.h"
 
@@ -11,23 +11,15 @@
 #include "miscadmin.h"
 
 struct varlena *
-open_filter(Datum value, bf_filter *filter)
+open_value(Datum value, bf_source source, bf_filter *filter)
 {
 	struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
 	bf_status	status = bf_decode((const uint8 *) VARDATA_ANY(bytes),
-								   VARSIZE_ANY_EXHDR(bytes), BF_VALUE, filter);
+								   VARSIZE_ANY_EXHDR(bytes), source, filter);
 
 	if (status.error != BF_OK)
-		report_corrupt_value(status);
+		report_corrupt_value(status, source);
 	return bytes;
-}
-
-struct varlena *
-open_value(Datum value)
-{
-	bf_filter	filter;
-
-	return open_filter(value, &filter);
 }
 
 void
@@ -58,7 +50,7 @@ decode_bytes(const uint8 *bytes, uint64 size, bf_source source, bf_filter *filte
 	if (status.error == BF_OK)
 		status = check_payload(filter);
 	if (status.error != BF_OK)
-		report_invalid_input(status, NULL);
+		report_invalid_input(status, source, NULL);
 }
 
 Bloomfilter *
@@ -93,31 +85,30 @@ make_empty_value(const bf_params *params)
 	return make_value(&empty, false, &payload);
 }
 
-/* Sets the bits of all hashes of a sparse filter. */
+/* Adds all hashes of a sparse filter to a dense payload. */
 static void
-expand_hashes(const bf_filter *filter, const bf_shape *shape, uint8 *bits)
+expand_hashes(const bf_filter *filter, uint8 *payload)
 {
+	bf_update	update = bf_update_of(&filter->params, filter->levels);
+
 	for (uint64 at = 0; at < filter->nhashes; at += CHUNK_HASHES)
 	{
 		CHECK_FOR_INTERRUPTS();
-		bf_expand(filter, at, Min(at + CHUNK_HASHES, filter->nhashes), shape, bits);
+		bf_expand(filter, at, Min(at + CHUNK_HASHES, filter->nhashes), &update, payload);
 	}
 }
 
 Bloomfilter *
-make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **bits)
+make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **payload)
 {
-	bf_shape	shape = bf_shape_of(&filter->params);
-	Bloomfilter *value;
+	bf_filter	header = {.params = filter->params, .levels = filter->levels};
+	Bloomfilter *value = make_value(&header, filter->sparse, payload);
 
-	dense->params = filter->params;
-	dense->sparse = dense->sizing = false;
-	dense->nhashes = 0;
-	value = make_value(dense, filter->sparse, bits);
-	dense->payload = *bits;
+	*dense = header;
+	dense->payload = *payload;
 	if (filter->sparse)
-		expand_hashes(filter, &shape, *bits);
+		expand_hashes(filter, *payload);
 	else
-		copy_bytes(*bits, filter->payload, bf_payload_size(filter));
+		copy_bytes(*payload, filter->payload, bf_payload_size(filter));
 	return value;
 }

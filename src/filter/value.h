@@ -1,6 +1,6 @@
 /*
  * value.h
- *		Opening and making values of type bloomfilter.
+ *		Opening and making values of types bloomfilter and bloomcounter.
  */
 #ifndef BF_VALUE_H
 #define BF_VALUE_H
@@ -11,11 +11,8 @@
 #include "fmgr.h"
 #include "pg/memory.h"
 
-/* A value of type bloomfilter: a varlena header and the encoding of format.h. */
+/* A value of either type: a varlena header and the encoding of format.h. */
 typedef struct varlena Bloomfilter;
-
-/* True if the type is bloomfilter.  Reads the catalog. */
-extern bool is_bloomfilter_type(Oid type);
 
 /* Loops over hashes check for interrupts once per this many. */
 #define CHUNK_HASHES	(CHUNK_BYTES / 8)
@@ -25,18 +22,27 @@ extern bool is_bloomfilter_type(Oid type);
  * detoasted value, into which filter points: the argument itself, or a copy in
  * the current memory context.
  */
-extern struct varlena *open_filter(Datum value, bf_filter *filter);
+extern struct varlena *open_value(Datum value, bf_source source, bf_filter *filter);
 
-/* The same without the decoded filter. */
-extern struct varlena *open_value(Datum value);
+static inline struct varlena *
+open_filter(Datum value, bf_filter *filter)
+{
+	return open_value(value, BF_VALUE, filter);
+}
+
+static inline struct varlena *
+open_counter(Datum value, bf_filter *counter)
+{
+	return open_value(value, BF_COUNTER_VALUE, counter);
+}
 
 /* Frees the detoasted copy, if any.  Needed only in long-lived contexts. */
 extern void close_value(Datum value, struct varlena *opened);
 
-/* Decodes bytes from outside; an error unless they are a filter or a state. */
+/* Decodes bytes from outside; an error unless they are what source names. */
 extern void decode_bytes(const uint8 *bytes, uint64 size, bf_source source, bf_filter *filter);
 
-/* Checks the order of a sparse filter's hashes, which bf_decode() does not. */
+/* Checks the hashes of a sparse filter, which bf_decode() does not. */
 extern bf_status check_payload(const bf_filter *filter);
 
 /*
@@ -50,7 +56,7 @@ extern Bloomfilter *make_value(const bf_filter *filter, bool zero, uint8 **paylo
 extern Bloomfilter *copy_value(const bf_filter *filter);
 extern Bloomfilter *make_empty_value(const bf_params *params);
 
-/* A dense copy of a filter at its own size; *dense and *bits point into it. */
-extern Bloomfilter *make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **bits);
+/* A dense copy of a filter at its own size; *dense and *payload point into it. */
+extern Bloomfilter *make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **payload);
 
 #endif							/* BF_VALUE_H */

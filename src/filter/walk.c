@@ -107,7 +107,7 @@ read_side(FilterWalk *walk, int side)
 		piece = bf_stream_continue(stream, walk->at, walk->size, walk->scratch[side]);
 	}
 	if (piece == NULL)
-		report_corrupt_value(check_payload(stream->filter));
+		report_corrupt_value(check_payload(stream->filter), BF_VALUE);
 	return piece;
 }
 

@@ -5,8 +5,8 @@
 #include "pg/pg_compat.h"
 
 #include "catalog/pg_type.h"
-#include "filter/value.h"
 #include "mb/pg_wchar.h"
+#include "pg/bloom_type.h"
 #include "pg/element.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -68,12 +68,15 @@ unhashable_hint(Oid type)
 static void
 report_unhashable(Oid type)
 {
+	bf_source	source;
+
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("cannot put values of type %s into a bloom filter", format_type_be(type)),
-			 is_bloomfilter_type(type)
+			 !is_bloom_type(type, &source) ? unhashable_hint(type)
+			 : source == BF_VALUE
 			 ? errhint("Compare filters with @>= and <=@, and unite them with | or bloom_union_agg().")
-			 : unhashable_hint(type)));
+			 : errhint("Add counters with + or bloom_sum_agg().")));
 }
 
 static void

@@ -17,11 +17,13 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
+#include "core/dense.h"
 #include "core/probe.h"
 #include "filter/value.h"
 #include "fmgr.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/paths.h"
+#include "pg/bloom_type.h"
 #include "pg/element.h"
 #include "planner/constant_filter.h"
 #include "planner/subquery_filter.h"
@@ -38,9 +40,12 @@ PG_FUNCTION_INFO_V1(bloomfilter_contains_joinsel);
  */
 #define DEFAULT_SELECTIVITY 0.1
 
-/* Finds the filter among an operator's two arguments; false if there is none. */
+/*
+ * Finds the filter or counter among an operator's two arguments; false if there
+ * is none.
+ */
 static bool
-split_arguments(List *args, Node **filter, Node **element)
+split_arguments(List *args, Node **filter, bf_source *source, Node **element)
 {
 	if (list_length(args) != 2)
 		return false;
@@ -48,7 +53,7 @@ split_arguments(List *args, Node **filter, Node **element)
 	{
 		Node	   *candidate = list_nth(args, side);
 
-		if (!is_bloomfilter_type(exprType(candidate)))
+		if (!is_bloom_type(exprType(candidate), source))
 			continue;
 		*filter = candidate;
 		*element = list_nth(args, 1 - side);
@@ -74,13 +79,13 @@ static uint64 *
 hash_values(const AttStatsSlot *slot, const bf_filter *filter, HashElement hash)
 {
 	uint64	   *hashes = palloc(slot->nvalues * sizeof(*hashes));
-	bf_shape	shape = bf_shape_of(&filter->params);
+	bf_update	update = bf_update_of(&filter->params, false);
 
 	for (int i = 0; i < slot->nvalues; i++)
 	{
 		hashes[i] = hash(slot->values[i], filter->params.seed);
 		if (!filter->sparse)
-			bf_bits_prefetch(filter->payload, &shape, hashes[i]);
+			bf_dense_prefetch(filter->payload, &update, hashes[i]);
 	}
 	return hashes;
 }
@@ -214,7 +219,7 @@ estimate_subquery_share(PlannerInfo *root, VariableStatData *variable, const Sub
 
 static double
 constant_selectivity(VariableStatData *variable, Node *node, Oid operator,
-					 ConstantFilter *operand)
+					 ConstantFilter *operand, bf_source source)
 {
 	const Const *constant = (const Const *) operand->value;
 	bf_filter	filter;
@@ -223,7 +228,7 @@ constant_selectivity(VariableStatData *variable, Node *node, Oid operator,
 
 	if (constant->constisnull)
 		return 0;
-	open_filter(constant->constvalue, &filter);
+	open_value(constant->constvalue, source, &filter);
 	if (filter.params.element_class == BF_CLASS_NONE)
 		return 0;
 	if (variable->rel == NULL ||
@@ -239,17 +244,18 @@ contains_selectivity(PlannerInfo *root, Oid operator, List *args, int varRelid)
 {
 	Node	   *operand;
 	Node	   *node;
+	bf_source	source;
 	ConstantFilter *filter;
 	SubqueryFilter subquery;
 	VariableStatData variable;
 	double		selectivity = DEFAULT_SELECTIVITY;
 
-	if (!split_arguments(args, &operand, &node))
+	if (!split_arguments(args, &operand, &source, &node))
 		return selectivity;
 	filter = evaluate_filter(root, operand);
 	examine_variable(root, node, varRelid, &variable);
 	if (IsA(filter->value, Const))
-		selectivity = constant_selectivity(&variable, node, operator, filter);
+		selectivity = constant_selectivity(&variable, node, operator, filter, source);
 	else if (variable.rel != NULL && find_subquery_filter(root, filter->value, &subquery))
 		selectivity = estimate_subquery_share(root, &variable, &subquery);
 	ReleaseVariableStats(variable);

@@ -22,6 +22,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "parser/parsetree.h"
+#include "pg/bloom_type.h"
 #include "planner/constant_filter.h"
 #include "planner/subquery_filter.h"
 #include "utils/selfuncs.h"
@@ -120,9 +121,12 @@ find_aggregate(PlannerInfo **root, Node *filter)
 	return NULL;
 }
 
-/* Is the aggregate bloom_agg?  Its name and schema do not matter. */
+/*
+ * Is the aggregate bloom_agg, bloom_counter_agg or bloom_level_agg?  Their names
+ * and schema do not matter.
+ */
 static bool
-is_bloom_agg(const Aggref *aggref)
+is_build_aggregate(const Aggref *aggref)
 {
 	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
 	Oid			final;
@@ -135,7 +139,7 @@ is_bloom_agg(const Aggref *aggref)
 	if (!OidIsValid(final))
 		return false;
 	fmgr_info(final, &info);
-	return info.fn_addr == bloomfilter_agg_final;
+	return info.fn_addr == bloomfilter_agg_final || info.fn_addr == bloomcounter_agg_final;
 }
 
 /* Returns an argument that is a non-null constant, else NULL. */
@@ -148,11 +152,11 @@ constant_argument(const Aggref *aggref, int argument)
 		? (const Const *) expression : NULL;
 }
 
-/* Returns the third argument, or the default if it is unknown or invalid. */
+/* Returns a constant argument that is a rate, or the default. */
 static double
-requested_rate(const Aggref *aggref)
+requested_rate(const Aggref *aggref, int argument)
 {
-	const Const *constant = constant_argument(aggref, 2);
+	const Const *constant = constant_argument(aggref, argument);
 	double		rate = constant == NULL ? DEFAULT_RATE : DatumGetFloat8(constant->constvalue);
 
 	return rate > 0 && rate < 1 ? rate : DEFAULT_RATE;
@@ -160,38 +164,43 @@ requested_rate(const Aggref *aggref)
 
 /* Sets *filter from the base filter; false if that is not a constant. */
 static bool
-read_base(PlannerInfo *root, const Aggref *aggref, SubqueryFilter *filter)
+read_base(PlannerInfo *root, const Aggref *aggref, int argument, SubqueryFilter *filter)
 {
-	const Const *constant = constant_argument(aggref, 1);
+	const Const *constant = constant_argument(aggref, argument);
+	bf_source	source;
 	bf_filter	base;
 
-	if (constant == NULL)
+	if (constant == NULL || !is_bloom_type(aggref->aggtype, &source))
 		return false;
-	open_filter(constant->constvalue, &base);
+	open_value(constant->constvalue, source, &base);
 	filter->elements = measure_once(evaluate_filter(root, (Node *) constant), &base).cardinality;
 	filter->rate = base.params.rate;
 	return true;
 }
 
 /*
- * Sets *filter from the arguments after the element; false if they are unknown.
- * A user-defined aggregate with bloom_agg's final function can have other
- * arguments or none.  aggref->args can have sort keys after the arguments.
+ * Sets *filter from the arguments after the element and its level; false if they
+ * are unknown.  A user-defined aggregate with the same final function can have
+ * other arguments or none.  aggref->args can have sort keys after the arguments.
  */
 static bool
 read_arguments(PlannerInfo *root, const Aggref *aggref, SubqueryFilter *filter)
 {
 	const List *types = aggref->aggargtypes;
 	int			count = list_length(types);
+	int			next = count > 1 && lsecond_oid(types) == INT4OID ? 2 : 1;
 
-	if (aggref->aggdirectargs != NIL || count < 1 || count > 3)
+	if (aggref->aggdirectargs != NIL || count < 1 || count > next + 2)
 		return false;
-	if (count == 2 && lsecond_oid(types) == aggref->aggtype)
-		return read_base(root, aggref, filter);
-	if ((count > 1 && lsecond_oid(types) != FLOAT8OID) || (count > 2 && lthird_oid(types) != FLOAT8OID))
-		return false;
+	if (count == next + 1 && list_nth_oid(types, next) == aggref->aggtype)
+		return read_base(root, aggref, next, filter);
+	for (int i = next; i < count; i++)
+	{
+		if (list_nth_oid(types, i) != FLOAT8OID)
+			return false;
+	}
 	filter->elements = 0;
-	filter->rate = count > 2 ? requested_rate(aggref) : DEFAULT_RATE;
+	filter->rate = count == next + 2 ? requested_rate(aggref, next + 1) : DEFAULT_RATE;
 	return true;
 }
 
@@ -249,7 +258,7 @@ find_subquery_filter(PlannerInfo *root, Node *operand, SubqueryFilter *filter)
 	double		rows;
 
 	if (aggref == NULL || root->parse->groupClause != NIL || root->parse->groupingSets != NIL ||
-		!is_bloom_agg(aggref))
+		!is_build_aggregate(aggref))
 		return false;
 	rows = aggregated_rows(root);
 	if (rows < 0 || !read_arguments(root, aggref, filter))

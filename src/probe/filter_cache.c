@@ -189,10 +189,10 @@ make_room(FilterList *list, Size size, const CachedFilter *entry)
 
 /* Copies a filter to memory aligned to a cache line. */
 static void
-make_copy(CachedFilter *entry, FilterList *list, Size size, Datum value)
+make_copy(CachedFilter *entry, FilterList *list, Size size, bf_source source, Datum value)
 {
 	OpenedFilter opened;
-	struct varlena *bytes = open_for_probes(value, &opened);
+	struct varlena *bytes = open_for_probes(value, source, &opened);
 	char	   *copy = allocate_large(cache->context,
 									  bf_payload_size(&opened.filter) + BF_BLOCK_BYTES);
 	uint8	   *payload = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, copy);
@@ -219,19 +219,19 @@ make_copy(CachedFilter *entry, FilterList *list, Size size, Datum value)
 
 /* Copies a filter whose probes have cost as much, if there is room. */
 static void
-consider_copy(CachedFilter *entry, Datum value)
+consider_copy(CachedFilter *entry, bf_source source, Datum value)
 {
 	Size		size = entry->pointer.va_rawsize;
 	FilterList *list = size > memory_limit() ? &cache->large : &cache->copied;
 
 	if (entry->opened.cost >= size && make_room(list, size, entry))
-		make_copy(entry, list, size, value);
+		make_copy(entry, list, size, source, value);
 }
 
 static void
 open_uncached(LastFilter *last, Datum value)
 {
-	struct varlena *bytes = open_for_probes(value, &last->opened);
+	struct varlena *bytes = open_for_probes(value, last->source, &last->opened);
 
 	if ((Pointer) bytes != DatumGetPointer(value))
 		last->detoasted = bytes;
@@ -247,7 +247,7 @@ open_stored(LastFilter *last, Datum value)
 	VARATT_EXTERNAL_GET_POINTER(pointer, DatumGetPointer(value));
 	entry = find_entry(&pointer);
 	if (entry->copy == NULL)
-		consider_copy(entry, value);
+		consider_copy(entry, last->source, value);
 	entry->opened_at = ++now;
 	dlist_move_head(&entry->list->filters, &entry->node);
 	if (entry->copy != NULL)

@@ -22,7 +22,7 @@
  * The filter that a call site opened last.  Consecutive rows often have the same
  * filter, which is recognized by its first bytes: a copied one by its TOAST
  * pointer, one in memory by its length and header, since opening depends on
- * nothing else.  Initialize to zero.
+ * nothing else.  Initialize to zero, except source.
  */
 #define IDENTITY_SIZE	(VARHDRSZ + BF_HEADER_SIZE)
 
@@ -34,6 +34,7 @@ typedef struct LastFilter
 		LAST_COPIED,			/* identity is the TOAST pointer */
 		LAST_IN_MEMORY			/* identity is the length and header */
 	}			kind;
+	bf_source	source;			/* the call site's type; set at the start */
 	char		identity[IDENTITY_SIZE];	/* first bytes of the value */
 	OpenedFilter *filter;		/* &opened, or the cache's */
 	uint64		opened_at;		/* for LAST_COPIED: see shortcuts_revoked_at */

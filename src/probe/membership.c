@@ -1,6 +1,6 @@
 /*
  * membership.c
- *		Is an element in a filter?
+ *		Is an element in a filter, and how often in a counter?
  */
 #include "pg/pg_compat.h"
 
@@ -12,6 +12,9 @@
 
 PG_FUNCTION_INFO_V1(bloomfilter_contains);
 PG_FUNCTION_INFO_V1(bloomfilter_contained);
+PG_FUNCTION_INFO_V1(bloomcounter_contains);
+PG_FUNCTION_INFO_V1(bloomcounter_contained);
+PG_FUNCTION_INFO_V1(bloomcounter_count);
 
 /* A membership function's cache in fn_extra. */
 typedef struct ProbeSite
@@ -48,7 +51,7 @@ is_literal(const FmgrInfo *function, int argument)
 }
 
 static pg_noinline ProbeSite *
-make_probe_site(FunctionCallInfo fcinfo, int argument)
+make_probe_site(FunctionCallInfo fcinfo, bf_source source, int argument)
 {
 	FmgrInfo   *function = fcinfo->flinfo;
 	ProbeSite	resolved = {0};
@@ -56,6 +59,7 @@ make_probe_site(FunctionCallInfo fcinfo, int argument)
 
 	resolve_element_type(fcinfo, argument, &resolved.element);
 	resolved.literal = is_literal(function, argument) && resolved.element.is_stable;
+	resolved.last.source = source;
 	site = MemoryContextAlloc(function->fn_mcxt, sizeof(*site));
 	*site = resolved;
 	function->fn_extra = site;
@@ -114,43 +118,63 @@ close_cached_filter(LastFilter *last)
 	}
 }
 
-static pg_attribute_always_inline bool
-probe(FunctionCallInfo fcinfo, int filter_argument, int argument)
+/* A number if number is set, else 1 or 0 for membership. */
+static pg_attribute_always_inline uint32
+probe(FunctionCallInfo fcinfo, bf_source source, int filter_argument, int argument, bool number)
 {
 	ProbeSite  *site = fcinfo->flinfo->fn_extra;
 	Datum		value = PG_GETARG_DATUM(filter_argument);
 	OpenedFilter *opened;
 	const bf_params *params;
 	Datum		element = PG_GETARG_DATUM(argument);
-	HashElement hash;
-	bool		found;
+	HashElement hash_element;
+	uint64		hash;
+	uint32		result;
 
 	if (unlikely(site == NULL))
-		site = make_probe_site(fcinfo, argument);
+		site = make_probe_site(fcinfo, source, argument);
 	opened = open_cached_filter(&site->last, value);
 	params = &opened->filter.params;
-	hash = lookup_hash(&site->element, params->element_class);
-	if (unlikely(hash == NULL))
+	hash_element = lookup_hash(&site->element, params->element_class);
+	if (unlikely(hash_element == NULL))
 	{
 		if (params->element_class != BF_CLASS_NONE)
-			report_class_mismatch(params->element_class, site->element.element_class);
-		return false;
+			report_class_mismatch(params, site->element.element_class);
+		return 0;
 	}
-	found = probe_opened(value, opened,
-						 site->literal ? hash_literal(site, hash, element, params->seed)
-						 : hash(element, params->seed));
+	hash = site->literal ? hash_literal(site, hash_element, element, params->seed)
+		: hash_element(element, params->seed);
+	result = number ? read_opened(value, opened, hash) : probe_opened(value, opened, hash);
 	close_cached_filter(&site->last);
-	return found;
+	return result;
 }
 
 Datum
 bloomfilter_contains(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(probe(fcinfo, 0, 1));
+	PG_RETURN_BOOL(probe(fcinfo, BF_VALUE, 0, 1, false) != 0);
 }
 
 Datum
 bloomfilter_contained(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(probe(fcinfo, 1, 0));
+	PG_RETURN_BOOL(probe(fcinfo, BF_VALUE, 1, 0, false) != 0);
+}
+
+Datum
+bloomcounter_contains(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(probe(fcinfo, BF_COUNTER_VALUE, 0, 1, false) != 0);
+}
+
+Datum
+bloomcounter_contained(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(probe(fcinfo, BF_COUNTER_VALUE, 1, 0, false) != 0);
+}
+
+Datum
+bloomcounter_count(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32((int32) probe(fcinfo, BF_COUNTER_VALUE, 0, 1, true));
 }
