@@ -16,11 +16,12 @@ CREATE TEMP VIEW aggregate AS
 
 SELECT classid::regclass, count(*) FROM member GROUP BY 1 ORDER BY 1::text;
 
--- objects without a comment; functions that share one, except support functions
+-- objects without a comment; functions that share one, except support functions and those that compare
 SELECT pg_describe_object(classid, objid, 0), obj_description(objid, classid::regclass::name)
 FROM member WHERE coalesce(obj_description(objid, classid::regclass::name), '') !~ '\w';
 SELECT array_agg(name ORDER BY name::text), obj_description(oid) FROM function, LATERAL obj_description(oid, 'pg_proc')
-WHERE obj_description !~ '^(I/O|aggregate .* function)$' GROUP BY 2 HAVING count(*) > 1;
+WHERE obj_description !~ '^(I/O|aggregate .* function|implementation of \S+ operator|less-equal-greater|hash( with seed)?)$'
+GROUP BY 2 HAVING count(*) > 1;
 
 -- functions of another library or language, with rights or settings of their own, marked leakproof, or restricted
 SELECT name FROM function JOIN pg_language l ON l.oid = prolang
@@ -40,7 +41,8 @@ SELECT name FROM function WHERE pronamespace <> (SELECT typnamespace FROM pg_typ
 -- functions of one implementation, declared differently
 SELECT a.name, b.name FROM function a JOIN function b ON a.prosrc = b.prosrc AND a.probin = b.probin AND a.oid < b.oid
 WHERE (a.prolang, a.proisstrict, a.provolatile, a.proparallel, a.prorettype, a.procost, a.prorows)
-	<> (b.prolang, b.proisstrict, b.provolatile, b.proparallel, b.prorettype, b.procost, b.prorows);
+	<> (b.prolang, b.proisstrict, b.provolatile, b.proparallel, b.prorettype, b.procost, b.prorows)
+ORDER BY a.name::text;
 -- functions that return internal without an internal argument, or a polymorphic type
 SELECT name FROM function
 WHERE prorettype = 'internal'::regtype AND NOT 'internal'::regtype = ANY (proargtypes)
@@ -48,10 +50,10 @@ WHERE prorettype = 'internal'::regtype AND NOT 'internal'::regtype = ANY (proarg
 -- functions that are not strict, because they handle nulls
 SELECT name FROM function WHERE NOT proisstrict AND prokind = 'f' ORDER BY name::text;
 
--- the type
+-- the types: an untyped argument means a filter where a function also has a form for counters
 SELECT typname, typcategory, typispreferred, typisdefined, typbyval, typlen, typstorage, typalign, typcollation,
 	typmodin, typanalyze
-FROM member JOIN pg_type t ON classid = 'pg_type'::regclass AND t.oid = objid;
+FROM member JOIN pg_type t ON classid = 'pg_type'::regclass AND t.oid = objid ORDER BY typname;
 -- types without an array type
 SELECT t.typname FROM member JOIN pg_type t ON classid = 'pg_type'::regclass AND t.oid = objid
 	LEFT JOIN pg_type a ON a.oid = t.typarray AND a.typelem = t.oid AND a.typalign = t.typalign
@@ -64,7 +66,7 @@ WHERE NOT i.proisstrict OR i.provolatile <> 'i' OR i.pronargs <> 1
 	<> CASE i.oid WHEN typinput THEN 'cstring to ' || t.oid::regtype WHEN typoutput THEN t.oid::regtype || ' to cstring'
 		WHEN typreceive THEN 'internal to ' || t.oid::regtype ELSE t.oid::regtype || ' to bytea' END;
 
--- the casts, and those that are not explicit, have no cast back, or do not fit their function
+-- the casts, and those that are not explicit, have no cast back, or do not fit their function: a filter has no numbers
 SELECT castsource::regtype, casttarget::regtype FROM member JOIN pg_cast c ON classid = 'pg_cast'::regclass AND c.oid = objid
 	ORDER BY 1, 2;
 SELECT castsource::regtype, casttarget::regtype
@@ -83,7 +85,7 @@ WHERE f.oid IS NULL OR oprresult <> prorettype
 	OR NOT proisstrict OR provolatile <> 'i';
 -- operators that share a function
 SELECT array_agg(name) FROM operator GROUP BY oprcode HAVING count(*) > 1;
--- binary operators without a commutator that points back and swaps the operands
+-- binary operators without a commutator that points back and swaps the operands: only the difference
 SELECT a.name FROM operator a LEFT JOIN operator b ON b.oid = a.oprcom AND b.oprcom = a.oid
 	AND b.oprleft = a.oprright AND b.oprright = a.oprleft AND b.oprresult = a.oprresult
 WHERE a.oprkind = 'b' AND b.oid IS NULL;
@@ -121,14 +123,15 @@ SELECT o.name, obj_description(o.oid, 'pg_operator') FROM operator o
 
 -- the operator classes
 SELECT opcname, amname, amvalidate(c.oid), opcdefault, opcintype::regtype, opckeytype
-FROM member JOIN pg_opclass c ON classid = 'pg_opclass'::regclass AND c.oid = objid JOIN pg_am a ON a.oid = opcmethod;
+FROM member JOIN pg_opclass c ON classid = 'pg_opclass'::regclass AND c.oid = objid JOIN pg_am a ON a.oid = opcmethod
+	ORDER BY 1, 2;
 -- members of the families that are not of the extension
 SELECT amopopr::regoperator FROM member JOIN pg_amop ON classid = 'pg_opfamily'::regclass AND amopfamily = objid
 WHERE amopopr NOT IN (SELECT oid FROM operator);
 SELECT amproc FROM member JOIN pg_amproc ON classid = 'pg_opfamily'::regclass AND amprocfamily = objid
 WHERE amproc NOT IN (SELECT oid FROM function WHERE proisstrict AND provolatile = 'i');
-SELECT amprocnum, amproc FROM member JOIN pg_amproc ON classid = 'pg_opfamily'::regclass AND amprocfamily = objid
-	ORDER BY 1;
+SELECT amproclefttype::regtype, amprocnum, amproc::regprocedure FROM member JOIN pg_amproc
+	ON classid = 'pg_opfamily'::regclass AND amprocfamily = objid ORDER BY 1, 2, amproc::regprocedure::text;
 
 -- the aggregates
 SELECT name FROM aggregate ORDER BY name::text COLLATE "C";
@@ -143,15 +146,16 @@ WHERE aggcombinefn = 0 OR (aggtranstype = 'internal'::regtype) <> (aggserialfn <
 SELECT a.name, t.name FROM aggregate a JOIN function f ON f.oid = aggfnoid LEFT JOIN function t ON t.oid = aggtransfn
 WHERE t.oid IS NULL OR t.proargtypes::text <> aggtranstype || ' ' || f.proargtypes::text OR t.prorettype <> aggtranstype
 	OR t.proisstrict AND f.proargtypes::text <> aggtranstype::text
-	OR aggtranstype NOT IN ('internal'::regtype, 'bloomfilter'::regtype) OR agginitval IS NOT NULL OR aggtransspace <= 0;
+	OR aggtranstype NOT IN ('internal'::regtype, 'bloomfilter'::regtype, 'bloomcounter'::regtype)
+	OR agginitval IS NOT NULL OR aggtransspace <= 0;
 -- aggregates that return NULL over no rows, because the final function is strict or missing, or one of another signature
 SELECT a.name, t.name FROM aggregate a JOIN function f ON f.oid = aggfnoid LEFT JOIN function t ON t.oid = aggfinalfn
 WHERE t.oid IS NULL OR t.proargtypes::text <> aggtranstype::text OR t.prorettype <> f.prorettype OR t.proisstrict
-	OR aggfinalextra OR aggfinalmodify <> 'r';
+	OR aggfinalextra OR aggfinalmodify <> 'r' ORDER BY a.name::text;
 -- aggregates with other support functions of another signature or strictness
 SELECT a.name FROM aggregate a LEFT JOIN function c ON c.oid = aggcombinefn LEFT JOIN function s ON s.oid = aggserialfn
 	LEFT JOIN function d ON d.oid = aggdeserialfn
-WHERE aggtranstype = 'bloomfilter'::regtype AND aggcombinefn <> aggtransfn
+WHERE aggtranstype <> 'internal'::regtype AND aggcombinefn <> aggtransfn
 	OR aggtranstype = 'internal'::regtype AND ((c.proargtypes::oid[]::regtype[], c.prorettype, c.proisstrict)
 		IS DISTINCT FROM ('[0:1]={internal,internal}'::regtype[], 'internal'::regtype::oid, false)
 	OR (s.proargtypes::oid[]::regtype[], s.prorettype, s.proisstrict)
