@@ -52,6 +52,7 @@ INSERT INTO attack.filter (name, f, corrupt) VALUES
     ('short header', attack.forged('01000006 14000000 0ad7233c 0000000000000000 00020000000000'), true),
     ('version 0', attack.forged('00000006 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
     ('layout 2', attack.forged('01020006 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
+    ('a counter', attack.forged('01000406 14000000 0ad7233c 0000000000000000 0002000000000000', '11', 256), true),
     ('flags 255', attack.forged('0100ff06 14000000 0ad7233c 0000000000000000 0002000000000000', 'aa', 64), true),
     ('a state', attack.forged('01000306 14000000 0ad7233c 0000000000000000 0000000000000000',
         'aaaaaaaaaaaaaaaa'), true),
@@ -77,17 +78,112 @@ INSERT INTO attack.filter (name, f, corrupt) VALUES
         'aa', 8191), true),
     ('noise', attack.forge(decode(repeat(md5('noise'), 5), 'hex')), true);
 
--- The arguments of each type: an expression, and whether it is null, or not a filter.
+-- Counters, in the same way.
+CREATE FUNCTION attack.forge_counter(bytea, int DEFAULT 1) RETURNS bloomcounter
+    LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
+CREATE FUNCTION attack.forged_counter(header text, payload text DEFAULT '', times int DEFAULT 1) RETURNS bloomcounter
+    LANGUAGE sql IMMUTABLE RETURN attack.forge_counter(attack.bytes(header, payload, times));
+
+CREATE TABLE attack.counter (name text PRIMARY KEY, c bloomcounter, corrupt bool NOT NULL DEFAULT false);
+INSERT INTO attack.counter SELECT 'unsized', bloom_counter_agg(x) FROM generate_series(1, 0) x;
+INSERT INTO attack.counter SELECT 'sparse', bloom_counter_agg(x % 5, 1000) FROM generate_series(1, 50) x;
+INSERT INTO attack.counter SELECT 'dense', bloom_counter_agg(x % 1000, 1000) FROM generate_series(1, 3000) x;
+INSERT INTO attack.counter SELECT 'sparse levels', bloom_level_agg(x, x, 1000) FROM generate_series(1, 5) x;
+INSERT INTO attack.counter SELECT 'dense levels', bloom_level_agg(x, 1 + x % 15, 1000) FROM generate_series(1, 1000) x;
+INSERT INTO attack.counter SELECT 'own size', bloom_counter_agg(x) FROM generate_series(1, 300) x;
+INSERT INTO attack.counter SELECT 'texts', bloom_counter_agg(x::text, 1000) FROM generate_series(1, 1000) x;
+INSERT INTO attack.counter SELECT 'other k', bloom_counter_agg(x, 1000, 0.3) FROM generate_series(1, 1000) x;
+INSERT INTO attack.counter SELECT 'stored dense', bloom_counter_agg(x, 20000) FROM generate_series(1, 20000) x;
+INSERT INTO attack.counter SELECT 'stored sparse', bloom_counter_agg(x, 2000000) FROM generate_series(1, 5000) x;
+INSERT INTO attack.counter
+SELECT bits || ' bits', bloom_counter_agg(x, bloom_create_counter(1000, 0.01, bits))
+FROM generate_series(1, 1000) x, (VALUES (8), (16)) v (bits) GROUP BY bits;
+INSERT INTO attack.counter
+SELECT 'classic', bloom_counter_agg(x, bloom_create_counter(1000, 0.01, 4, 'classic')) FROM generate_series(1, 1000) x;
+INSERT INTO attack.counter VALUES
+    ('NULL', NULL),
+    ('empty', bloom_create_counter(1000)),
+    ('other seed', bloom_add(bloom_create_counter(1000, 0.01, 4, 'blocked', -1), 1)),
+    ('most positions', bloom_add(bloom_create_counter(50000000, 0.01, 4, 'blocked', 7), 'one')),
+    ('saturated', attack.bytes('01000406 14000000 0ad7233c 0000000000000000 0002000000000000',
+        'ff', 256)::bloomcounter),
+    ('saturated, 16 bits', attack.bytes('01001406 14000000 0ad7233c 0000000000000000 0002000000000000',
+        'ff', 1024)::bloomcounter),
+    ('saturated levels', attack.bytes('01002406 14000000 0ad7233c 0000000000000000 0002000000000000',
+        'ff', 256)::bloomcounter),
+    ('smallest saturated', attack.bytes('01010407 14000000 0ad7233c 0000000000000000 4000000000000000',
+        'ff', 32)::bloomcounter),
+    ('all 0', attack.bytes('01000c06 14000000 0ad7233c 0000000000000000 0002000000000000',
+        '00', 512)::bloomcounter),
+    ('sparse saturated', attack.bytes('01000506 14000000 0ad7233c 0000000000000000 0000010000000000',
+        '0000000000000000ffffffffffffffff0f000f00')::bloomcounter);
+INSERT INTO attack.counter (name, c, corrupt) VALUES
+    ('no byte', attack.forge_counter(''), true),
+    ('short header', attack.forged_counter('01000406 14000000 0ad7233c 0000000000000000 00020000000000'), true),
+    ('version 2', attack.forged_counter('02000406 14000000 0ad7233c 0000000000000000 0002000000000000',
+        '11', 256), true),
+    ('a filter', attack.forged_counter('01000006 14000000 0ad7233c 0000000000000000 0002000000000000',
+        'aa', 64), true),
+    ('a sparse filter', attack.forged_counter('01000106 14000000 0ad7233c 0000000000000000 0000010000000000',
+        '0000000000000000'), true),
+    ('both widths', attack.forged_counter('01001c06 14000000 0ad7233c 0000000000000000 0002000000000000',
+        '11', 2048), true),
+    ('flags 255', attack.forged_counter('0100ff06 14000000 0ad7233c 0000000000000000 0002000000000000',
+        '11', 256), true),
+    ('flag 64', attack.forged_counter('01004406 14000000 0ad7233c 0000000000000000 0002000000000000',
+        '11', 256), true),
+    ('a state', attack.forged_counter('01000706 14000000 0ad7233c 0000000000000000 0000000000000000',
+        '00000000000000000100'), true),
+    ('no class', attack.forged_counter('01000406 00000000 0ad7233c 0000000000000000 0002000000000000',
+        '11', 256), true),
+    ('empty with a class', attack.forged_counter('01000506 14000000 0ad7233c 0000000000000000 0002000000000000'), true),
+    ('empty with levels', attack.forged_counter('01002506 00000000 0ad7233c 0000000000000000 0002000000000000'), true),
+    ('no positions', attack.forged_counter('01000406 14000000 0ad7233c 0000000000000000 0000000000000000'), true),
+    ('513 positions', attack.forged_counter('01000406 14000000 0ad7233c 0000000000000000 0102000000000000',
+        '11', 256), true),
+    ('2^63 positions', attack.forged_counter('01000406 14000000 0ad7233c 0000000000000000 0000000000000080',
+        '11', 256), true),
+    ('2^29 positions, 512 there', attack.forged_counter('01000406 14000000 0ad7233c 0000000000000000 0000002000000000',
+        '11', 256), true),
+    ('more than 2^28 bytes', attack.forged_counter('01001506 14000000 0ad7233c 0000000000000000 0000001000000000',
+        '00000000000000000100'), true),
+    ('a byte more', attack.forged_counter('01000406 14000000 0ad7233c 0000000000000000 0002000000000000',
+        '11', 257), true),
+    ('as many bytes as positions', attack.forged_counter(
+        '01000406 14000000 0ad7233c 0000000000000000 0002000000000000', '11', 512), true),
+    ('a number of 0', attack.forged_counter('01000506 14000000 0ad7233c 0000000000000000 0000010000000000',
+        '00000000000000000000'), true),
+    ('a number of 16', attack.forged_counter('01000506 14000000 0ad7233c 0000000000000000 0000010000000000',
+        '00000000000000001000'), true),
+    ('half a number', attack.forged_counter('01000506 14000000 0ad7233c 0000000000000000 0000010000000000',
+        '000000000000000001'), true),
+    ('disorder', attack.forged_counter('01000506 14000000 0ad7233c 0000000000000000 0000010000000000',
+        'ffffffffffffffffffffffffffffff7f01000100'), true),
+    ('too many elements', attack.forge_counter(attack.bytes(
+        '01000506 14000000 0ad7233c 0000000000000000 0002000000000000')
+        || (SELECT string_agg(decode(to_hex(h) || '00000000000000', 'hex'), '' ORDER BY h)
+            FROM generate_series(16, 41) h) || attack.bytes('', '0100', 26)), true),
+    ('stored disorder', attack.forged_counter('01000506 14000000 0ad7233c 0000000000000000 0000000400000000',
+        'fffffffffffffffffefffffffffffffffdffffffffffff7f010001000100', 500), true),
+    ('stored, cut off', attack.forged_counter('01000406 14000000 0ad7233c 0000000000000000 0000010000000000',
+        '11', 32767), true),
+    ('noise', attack.forge_counter(decode(repeat(md5('noise'), 5), 'hex')), true);
+
+-- The arguments of each type: an expression, and whether it is null, or neither a filter nor a counter.
 CREATE TABLE attack.value (
     type regtype, call text, missing bool NOT NULL DEFAULT false, corrupt bool NOT NULL DEFAULT false);
 INSERT INTO attack.value
 SELECT 'bloomfilter', format('(SELECT f FROM attack.filter WHERE name = %L)', name), f IS NULL, corrupt
 FROM attack.filter;
 INSERT INTO attack.value
+SELECT 'bloomcounter', format('(SELECT c FROM attack.counter WHERE name = %L)', name), c IS NULL, corrupt
+FROM attack.counter;
+INSERT INTO attack.value
 SELECT v.type::regtype, format('%L::%s', call, v.type), call IS NULL FROM (VALUES
     ('bigint', ARRAY[NULL, '0', '1', '-1', '100', '1000000', '216000000', '9223372036854775807',
                      '-9223372036854775808']),
-    ('integer', ARRAY[NULL, '0', '-1', '2147483647']), ('smallint', ARRAY[NULL, '0']), ('oid', ARRAY[NULL, '0']),
+    ('integer', ARRAY[NULL, '0', '1', '4', '16', '65536', '-1', '2147483647']),
+    ('smallint', ARRAY[NULL, '0']), ('oid', ARRAY[NULL, '0']),
     ('float8', ARRAY[NULL, '0', '1e-9', '1e-10', '1e-320', '0.01', '0.3', '0.5', '0.51', '1', '1.5', '1000000',
                      '216000000', '9e18', '1.7e308', '-1', 'NaN', 'Infinity', '-Infinity']),
     ('text', ARRAY[NULL, 'blocked', 'CLASSIC', '', 'blocked ', '☃', repeat('☃', 1000)]),
@@ -95,14 +191,19 @@ SELECT v.type::regtype, format('%L::%s', call, v.type), call IS NULL FROM (VALUE
 INSERT INTO attack.value
 VALUES ('cstring', 'NULL::cstring', true), ('bytea', 'NULL::bytea', true), ('internal', 'NULL', true);
 
--- As bytes and as text: values that are not filters, and filters with one byte of the header changed.
+-- As bytes and as text: all these values, and filters and counters with one byte of the header changed.
 CREATE FUNCTION attack.bytes_of(bloomfilter, int DEFAULT 1) RETURNS bytea
     LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
+CREATE FUNCTION attack.bytes_of(bloomcounter, int DEFAULT 1) RETURNS bytea
+    LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
 CREATE TABLE attack.message AS
+WITH value AS (
+    SELECT name, attack.bytes_of(f) AS b FROM attack.filter WHERE f IS NOT NULL
+    UNION ALL SELECT name, attack.bytes_of(c) FROM attack.counter WHERE c IS NOT NULL)
 SELECT row_number() OVER () AS n, b FROM (
-    SELECT attack.bytes_of(f) FROM attack.filter WHERE f IS NOT NULL
-    UNION SELECT set_byte(attack.bytes_of(f), i, (get_byte(attack.bytes_of(f), i) + change) % 256)
-    FROM attack.filter, generate_series(0, 27) i, unnest(ARRAY[1, 2, 64, 128, 255]) change
+    SELECT b FROM value
+    UNION SELECT set_byte(b, i, (get_byte(b, i) + change) % 256)
+    FROM value, generate_series(0, 27) i, unnest(ARRAY[1, 2, 4, 32, 64, 128, 255]) change
     WHERE name IN ('dense', 'sparse', 'classic')) s (b);
 INSERT INTO attack.value
 SELECT 'bytea', format('(SELECT b FROM attack.message WHERE n = %s)', n) FROM attack.message;
@@ -126,12 +227,13 @@ SELECT t, call, call LIKE 'NULL%' FROM unnest('{anycompatible,anyelement}'::regt
     '''{1}''::attack.numbers', 'ARRAY[1]', '(1, 2)::attack.pair', 'ROW (1)', 'json ''1''', 'jsonb ''1''',
     'point ''(1,2)''', 'money ''1''', 'B''1''', '1::oid', 'int4range ''[1,2)''', 'tsvector ''a''',
     '''a''::text COLLATE attack.nondeterministic', 'bloom_create(1)',
-    'NULL::int', 'NULL::text', 'NULL::point', 'NULL::attack.pair', 'NULL::bloomfilter']) call;
+    'bloom_create_counter(1)', 'NULL::int', 'NULL::text', 'NULL::point', 'NULL::attack.pair', 'NULL::bloomfilter',
+    'NULL::bloomcounter']) call;
 INSERT INTO attack.value VALUES ('anycompatible', '''a''', false), ('anycompatible', 'NULL', true);
 
 CREATE TYPE attack.report AS (calls bigint, errors bigint, wrong text[]);
 
--- Makes every call of a template, which has %s for each argument.
+-- Makes every call of a template, which has %s for each argument; a sample if there are too many.
 CREATE FUNCTION attack.storm(template text, types regtype[], result regtype, strict bool) RETURNS attack.report
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -148,23 +250,24 @@ BEGIN
             SELECT c.calls || v.call, c.missing OR v.missing, c.corrupt OR v.corrupt
             FROM calls c JOIN attack.value v ON v.type = types[1 + cardinality(c.calls)]
                 AND NOT (c.corrupt AND v.corrupt))
-        SELECT * FROM calls WHERE cardinality(calls) = cardinality(types)
+        SELECT * FROM (SELECT *, count(*) OVER () AS total FROM calls WHERE cardinality(calls) = cardinality(types)) a
+        WHERE hashtext(calls::text) % (1 + total / 25000) = 0
     LOOP
         r.calls := r.calls + 1;
         query := format(template, VARIADIC call.calls);
         good := false;
         BEGIN
             EXECUTE format('SELECT r IS NULL, %s FROM (SELECT %s AS r OFFSET 0) s',
-                CASE WHEN result = 'bloomfilter'::regtype THEN 'r::bytea::bloomfilter = r'
-                     ELSE 'length(r::text) > 0' END, query)
+                CASE WHEN result IN ('bloomfilter'::regtype, 'bloomcounter'::regtype)
+                     THEN format('r::bytea::%s = r', result) ELSE 'length(r::text) > 0' END, query)
                 INTO missing, good;
             good := missing OR good AND NOT (strict AND call.missing);
         EXCEPTION WHEN others THEN
             r.errors := r.errors + 1;
             good := SQLSTATE = ANY (CASE
                 WHEN 'internal'::regtype = ANY (types) THEN '{42883,0A000}'::text[]
-                WHEN call.corrupt THEN '{XX001,22P03,22023,42804,0A000}'
-                ELSE '{22P02,22P03,22023,22004,54000,42804,0A000}' END);
+                WHEN call.corrupt THEN '{XX001,22P03,22023,22003,22004,42804,0A000}'
+                ELSE '{22P02,22P03,22023,22003,22004,54000,42804,0A000}' END);
             query := query || ': ' || SQLSTATE || ' ' || SQLERRM;
         END;
         IF good IS NOT TRUE THEN
@@ -211,7 +314,7 @@ SELECT attack.verdict('every cast', array_agg(attack.storm(
     format('%%s::%s', casttarget::regtype), ARRAY[castsource]::regtype[], casttarget, true)))
 FROM attack.member JOIN pg_cast c ON classid = 'pg_cast'::regclass AND objid = c.oid;
 
--- Over two equal rows, over a moving frame, and over two filters.
+-- Over two equal rows, over a moving frame, and over two filters or counters.
 SELECT attack.verdict('every aggregate' || how, array_agg(attack.storm(
     format('(SELECT %I.%I(%s) %s LIMIT 1)', nspname, proname, attack.places(pronargs), called),
     string_to_array(proargtypes::text, ' ')::oid[]::regtype[], prorettype, false)))
@@ -221,26 +324,30 @@ FROM attack.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p
             (2, ' in a window', 'OVER (ORDER BY i ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)
             FROM generate_series(1, 3) i')) v (n, how, called)
 WHERE prokind = 'a' GROUP BY v.n, how ORDER BY v.n;
-SELECT attack.verdict('every aggregate of two filters', array_agg(attack.storm(
+SELECT attack.verdict('every aggregate of two filters or counters', array_agg(attack.storm(
     format('(SELECT %I.%I(f) FROM (VALUES (%%s), (%%s)) v (f))', nspname, proname),
-    '{bloomfilter,bloomfilter}', prorettype, false)))
+    ARRAY[proargtypes[0], proargtypes[0]]::regtype[], prorettype, false)))
 FROM attack.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid
     JOIN pg_namespace n ON n.oid = pronamespace
-WHERE prokind = 'a' AND proargtypes::text = 'bloomfilter'::regtype::oid::text;
+WHERE prokind = 'a' AND pronargs = 1 AND proargtypes[0] IN ('bloomfilter'::regtype, 'bloomcounter'::regtype);
 
--- Constant filters, in the planner.
+-- Constant filters and counters, in the planner.
 RESET ROLE;
 CREATE FUNCTION attack.constant(text) RETURNS bloomfilter LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN RETURN (SELECT f FROM attack.filter WHERE name = $1); END $$;
+CREATE FUNCTION attack.constant_counter(text) RETURNS bloomcounter LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN RETURN (SELECT c FROM attack.counter WHERE name = $1); END $$;
 CREATE TABLE attack.input AS SELECT x, x::text AS t, nullif(x, 5)::float8 AS f FROM generate_series(1, 1000) x;
 ANALYZE attack.input;
 GRANT SELECT ON attack.input TO bloomtype_attacker;
-DELETE FROM attack.value WHERE type IN ('anycompatible', 'bloomfilter');
+DELETE FROM attack.value WHERE type IN ('anycompatible', 'bloomfilter', 'bloomcounter');
 INSERT INTO attack.value SELECT 'anycompatible', unnest(ARRAY['x', 't', 'f', 'ROW (x)']);
 INSERT INTO attack.value
 SELECT 'bloomfilter', format('attack.constant(%L)', name), f IS NULL, corrupt FROM attack.filter;
+INSERT INTO attack.value
+SELECT 'bloomcounter', format('attack.constant_counter(%L)', name), c IS NULL, corrupt FROM attack.counter;
 SET LOCAL ROLE bloomtype_attacker;
-SELECT attack.verdict('every operator with a constant filter', array_agg(attack.storm(
+SELECT attack.verdict('every operator with a constant filter or counter', array_agg(attack.storm(
     format('(SELECT count(*) FROM attack.input WHERE %s OPERATOR(%I.%s) %%s)', CASE WHEN oprleft <> 0 THEN '%s' END,
            nspname, oprname),
     array_remove(ARRAY[oprleft, oprright], 0)::regtype[], 'bigint', false)))
