@@ -138,7 +138,7 @@ SELECT name FROM aggregate ORDER BY name::text COLLATE "C";
 -- aggregates that are not declared as aggregates must be
 SELECT name FROM function WHERE prokind = 'a'
 	AND (proisstrict OR provolatile <> 'i' OR proparallel <> 's' OR oid NOT IN (SELECT aggfnoid FROM aggregate));
--- aggregates that parallel plans cannot use
+-- aggregates that parallel plans cannot use: partial states would all begin with the counter that is given
 SELECT name FROM aggregate
 WHERE aggcombinefn = 0 OR (aggtranstype = 'internal'::regtype) <> (aggserialfn <> 0)
 	OR (aggserialfn = 0) <> (aggdeserialfn = 0);
@@ -155,13 +155,13 @@ WHERE t.oid IS NULL OR t.proargtypes::text <> aggtranstype::text OR t.prorettype
 -- aggregates with other support functions of another signature or strictness
 SELECT a.name FROM aggregate a LEFT JOIN function c ON c.oid = aggcombinefn LEFT JOIN function s ON s.oid = aggserialfn
 	LEFT JOIN function d ON d.oid = aggdeserialfn
-WHERE aggtranstype <> 'internal'::regtype AND aggcombinefn <> aggtransfn
+WHERE aggcombinefn <> 0 AND (aggtranstype <> 'internal'::regtype AND aggcombinefn <> aggtransfn
 	OR aggtranstype = 'internal'::regtype AND ((c.proargtypes::oid[]::regtype[], c.prorettype, c.proisstrict)
 		IS DISTINCT FROM ('[0:1]={internal,internal}'::regtype[], 'internal'::regtype::oid, false)
 	OR (s.proargtypes::oid[]::regtype[], s.prorettype, s.proisstrict)
 		IS DISTINCT FROM ('[0:0]={internal}'::regtype[], 'bytea'::regtype::oid, true)
 	OR (d.proargtypes::oid[]::regtype[], d.prorettype, d.proisstrict)
-		IS DISTINCT FROM ('[0:1]={bytea,internal}'::regtype[], 'internal'::regtype::oid, true));
+		IS DISTINCT FROM ('[0:1]={bytea,internal}'::regtype[], 'internal'::regtype::oid, true)));
 -- support functions of the aggregates that SQL can call
 SELECT name FROM function f
 WHERE NOT 'internal'::regtype = ANY (proargtypes)
