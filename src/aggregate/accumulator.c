@@ -45,7 +45,10 @@ allocate_slots(Accumulator *accumulator, int log2_slots)
 
 	set->slots = allocate_large(accumulator->context, nslots * sizeof(uint64_t));
 	if (accumulator->params.counter_bits != 0)
-		set->numbers = allocate_large(accumulator->context, (nslots + 1) * sizeof(uint16_t));
+	{
+		set->extra = allocate_large(accumulator->context, (nslots + 1) * sizeof(uint16_t));
+		zero_bytes((uint8 *) set->extra, (nslots + 1) * sizeof(uint16_t));
+	}
 	set->log2_slots = log2_slots;
 	set->count = 0;
 	set->has_zero = false;
@@ -57,8 +60,8 @@ static void
 free_slots(bf_hashset *set)
 {
 	pfree(set->slots);
-	if (set->numbers != NULL)
-		pfree(set->numbers);
+	if (set->extra != NULL)
+		pfree(set->extra);
 }
 
 /* Allocates the payload at a cache line.  It lives as long as the context. */
@@ -102,14 +105,16 @@ combination_of(const Accumulator *accumulator)
 static inline bool
 place_in_set(Accumulator *accumulator, uint64 hash, uint32 number)
 {
-	uint16_t   *numbers = accumulator->set.numbers;
+	bf_hashset *set = &accumulator->set;
 	bool		added;
-	Size		i = bf_hashset_place(&accumulator->set, hash, &added);
+	Size		i = bf_hashset_place(set, hash, &added);
 
-	if (numbers != NULL)
-		numbers[i] = added ? number
-			: bf_combine_two(combination_of(accumulator), numbers[i], number,
-							 bf_number_limit(accumulator->params.counter_bits));
+	if (set->extra == NULL || (added && number == 1))
+		return added;
+	if (!added)
+		number = bf_combine_two(combination_of(accumulator), bf_hashset_number(set, i), number,
+								bf_number_limit(accumulator->params.counter_bits));
+	bf_hashset_set_number(set, i, number);
 	return added;
 }
 
@@ -136,7 +141,7 @@ add_set(Accumulator *accumulator, const bf_hashset *set, AddHashes add)
 	for (Size at = 0; at < nslots; at += SLOTS_PER_PIECE)
 	{
 		CHECK_FOR_INTERRUPTS();
-		add(accumulator, hashes, set->numbers == NULL ? NULL : numbers,
+		add(accumulator, hashes, set->extra == NULL ? NULL : numbers,
 			bf_hashset_read(set, at, Min(at + SLOTS_PER_PIECE, nslots), hashes, numbers));
 	}
 }
@@ -181,16 +186,17 @@ accumulate_hashes(Accumulator *accumulator, const uint64_t *hashes, const uint16
 
 /*
  * A set grows fourfold, so growing moves each hash 1/3 times on average;
- * doubling would move it once.  Small sets double to save memory.  So does the
- * last one, because BF_SIZING_LIMIT hashes fill only half of its slots.
+ * doubling would move it once.  Small sets double to save memory, and so does a
+ * set that needs no more for set_limit hashes.
  */
 static void
 grow_set(Accumulator *accumulator)
 {
 	bf_hashset	old = accumulator->set;
-	bool		medium = old.log2_slots >= 10 && old.log2_slots < 24;
+	bf_hashset	doubled = {.log2_slots = old.log2_slots + 1, .count = accumulator->set_limit};
+	bool		fourfold = old.log2_slots >= 10 && bf_hashset_full(&doubled);
 
-	allocate_slots(accumulator, old.log2_slots + (medium ? 2 : 1));
+	allocate_slots(accumulator, old.log2_slots + (fourfold ? 2 : 1));
 	add_set(accumulator, &old, add_to_set);
 	free_slots(&old);
 }
@@ -220,21 +226,21 @@ convert_to_dense(Accumulator *accumulator)
 {
 	bf_hashset	set = accumulator->set;
 	const uint64_t zero = 0;
-	uint16_t	number_of_zero = set.numbers == NULL ? 1 : set.numbers[bf_hashset_slots(&set)];
+	uint16_t	number_of_zero = set.extra == NULL ? 1 : bf_hashset_number(&set, bf_hashset_slots(&set));
 	Size		count = compact_set(&set);
 
 	set.slots = repalloc_huge(set.slots, Max(count, 1) * sizeof(uint64_t));
-	if (set.numbers != NULL)
-		set.numbers = repalloc_huge(set.numbers, Max(count, 1) * sizeof(uint16_t));
+	if (set.extra != NULL)
+		set.extra = repalloc_huge(set.extra, Max(count, 1) * sizeof(uint16_t));
 	accumulator->set.slots = NULL;
-	accumulator->set.numbers = NULL;
+	accumulator->set.extra = NULL;
 	if (accumulator->sizing)
 		accumulator->params.m = bf_max_size(accumulator->params.counter_bits);
 	allocate_payload(accumulator);
 	for (Size at = 0; at < count; at += CHUNK_HASHES)
 	{
 		CHECK_FOR_INTERRUPTS();
-		add_to_payload(accumulator, set.slots + at, set.numbers == NULL ? NULL : set.numbers + at,
+		add_to_payload(accumulator, set.slots + at, set.extra == NULL ? NULL : set.extra + at,
 					   Min(CHUNK_HASHES, count - at));
 	}
 	add_to_payload(accumulator, &zero, &number_of_zero, set.has_zero ? 1 : 0);
@@ -362,7 +368,7 @@ encode_numbers(const bf_hashset *set, const uint8 *hashes, uint64 count, uint8 *
 		if (i + PENDING_HASHES < count)
 			bf_hashset_prefetch(set, bf_hash_at(hashes, i + PENDING_HASHES));
 		bf_store16(numbers + BF_NUMBER_BYTES * i,
-				   set->numbers[bf_hashset_find(set, bf_hash_at(hashes, i))]);
+				   bf_hashset_number(set, bf_hashset_find(set, bf_hash_at(hashes, i))));
 	}
 }
 
@@ -386,7 +392,7 @@ encode_set(const bf_hashset *set, const bf_filter *header)
 		next += count;
 	}
 	sort_hashes((uint64_t *) payload, header->nhashes);
-	if (set->numbers != NULL)
+	if (set->extra != NULL)
 		encode_numbers(set, payload, header->nhashes, payload + BF_HASH_BYTES * header->nhashes);
 	return value;
 }

@@ -150,7 +150,7 @@ bf_bits_contain(const uint8_t *bits, const bf_shape *shape, uint64_t hash)
 }
 
 /* Prefetches the cache line that bf_bits_add() will write. */
-static inline void
+static inline __attribute__((always_inline)) void
 bf_bits_prefetch(const uint8_t *bits, const bf_shape *shape, uint64_t hash)
 {
 	__builtin_prefetch(bits + bf_block_offset(shape, hash), 1);

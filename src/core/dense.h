@@ -37,7 +37,7 @@ bf_dense_add(uint8_t *payload, const bf_update *update, uint64_t hash, uint32_t 
 }
 
 /* Prefetches what bf_dense_add() will write. */
-static inline void
+static inline __attribute__((always_inline)) void
 bf_dense_prefetch(const uint8_t *payload, const bf_update *update, uint64_t hash)
 {
 	if (update->counter_bits == 0)

@@ -13,14 +13,14 @@ bf_hashset_read(const bf_hashset *set, size_t from, size_t to, uint64_t *out, ui
 
 	if (from == 0 && set->has_zero)
 	{
-		if (set->numbers != NULL)
-			numbers[count] = set->numbers[bf_hashset_slots(set)];
+		if (set->extra != NULL)
+			numbers[count] = (uint16_t) bf_hashset_number(set, bf_hashset_slots(set));
 		out[count++] = 0;
 	}
 	for (size_t i = from; i < to; i++)
 	{
-		if (set->numbers != NULL)
-			numbers[count] = set->numbers[i];
+		if (set->extra != NULL)
+			numbers[count] = (uint16_t) bf_hashset_number(set, i);
 		out[count] = set->slots[i];
 		count += set->slots[i] != 0;
 	}
@@ -36,8 +36,8 @@ bf_hashset_compact(bf_hashset *set, size_t from, size_t to, size_t at)
 	{
 		uint64_t	hash = set->slots[i];
 
-		if (set->numbers != NULL)
-			set->numbers[at + count] = set->numbers[i];
+		if (set->extra != NULL)
+			set->extra[at + count] = (uint16_t) bf_hashset_number(set, i);
 		set->slots[at + count] = hash;
 		count += hash != 0;
 	}
