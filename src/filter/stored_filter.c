@@ -230,7 +230,7 @@ probe_slowly(Datum value, OpenedFilter *opened, uint64 hash)
 }
 
 uint32
-read_opened(Datum value, OpenedFilter *opened, uint64 hash)
+read_slowly(Datum value, OpenedFilter *opened, uint64 hash)
 {
 	const bf_filter *counter = &opened->filter;
 

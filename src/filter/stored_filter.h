@@ -11,14 +11,15 @@
 
 #include "pg/pg_compat.h"
 
-#include "core/block.h"
+#include "core/dense.h"
 #include "core/format.h"
 
 typedef struct OpenedFilter
 {
 	bf_filter	filter;			/* payload is NULL if only the header was read */
 	bf_shape	shape;
-	const uint8 *bits;			/* the bits of a dense Bloom filter in memory, else NULL */
+	const uint8 *bits;			/* of a dense filter in memory, else NULL */
+	const uint8 *numbers;		/* of a dense counter in memory, else NULL */
 	bf_source	source;			/* BF_VALUE or BF_COUNTER_VALUE */
 	uint64		cost;			/* of opening and probes so far; see SLICE_COST */
 } OpenedFilter;
@@ -38,17 +39,22 @@ extern void fetch_payload(Datum value, const OpenedFilter *opened, uint8 *payloa
 static inline bool probe_opened(Datum value, OpenedFilter *opened, uint64 hash);
 
 /* The number of a hash in the counter that was opened from this value. */
-extern uint32 read_opened(Datum value, OpenedFilter *opened, uint64 hash);
+static inline uint32 read_opened(Datum value, OpenedFilter *opened, uint64 hash);
 
-/* probe_opened() for everything but a dense Bloom filter in memory. */
+/* The same for everything but a dense filter or counter in memory. */
 extern bool probe_slowly(Datum value, OpenedFilter *opened, uint64 hash);
+extern uint32 read_slowly(Datum value, OpenedFilter *opened, uint64 hash);
 
 /* Sets the address of the payload; NULL if it is not in memory. */
 static inline void
 move_opened(OpenedFilter *opened, const uint8 *payload)
 {
+	const uint8 *dense = opened->filter.sparse ? NULL : payload;
+	bool		counter = opened->filter.params.counter_bits != 0;
+
 	opened->filter.payload = payload;
-	opened->bits = opened->filter.sparse || opened->filter.params.counter_bits != 0 ? NULL : payload;
+	opened->bits = counter ? NULL : dense;
+	opened->numbers = counter ? dense : NULL;
 }
 
 static inline bool
@@ -56,7 +62,17 @@ probe_opened(Datum value, OpenedFilter *opened, uint64 hash)
 {
 	if (likely(opened->bits != NULL))
 		return bf_bits_contain(opened->bits, &opened->shape, hash);
+	if (opened->numbers != NULL)
+		return read_opened(value, opened, hash) != 0;
 	return probe_slowly(value, opened, hash);
+}
+
+static inline uint32
+read_opened(Datum value, OpenedFilter *opened, uint64 hash)
+{
+	if (likely(opened->numbers != NULL))
+		return bf_numbers_read(opened->numbers, &opened->shape, opened->filter.params.counter_bits, hash);
+	return read_slowly(value, opened, hash);
 }
 
 #endif							/* BF_STORED_FILTER_H */
