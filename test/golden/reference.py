@@ -1,4 +1,4 @@
-"""The `bloomfilter` format, version 1, in plain Python: doc/format.md as a program.
+"""The format of `bloomfilter` and `bloomcounter`, version 1, in plain Python: doc/format.md as a program.
 
 Written from that page alone and for reading, as a pattern for ports to other languages; it is not
 fast. The only package needed is xxhash (Debian: python3-xxhash).
@@ -8,6 +8,9 @@ fast. The only package needed is xxhash (Debian: python3-xxhash).
     '01000106190000000ad7233c0000000000000000002800000000000049602e5f48eaa373'
     >>> f.contains(element("text", "alice")), f.contains(element("text", "bob"))
     (True, False)
+    >>> c = build_counts("blocked", 0.01, [(element("text", "alice"), 3)], items=1000)
+    >>> c.remove(element("text", "alice")).read(element("text", "alice"))
+    2
 """
 
 import datetime
@@ -24,17 +27,25 @@ import xxhash
 
 VERSION = 1
 LAYOUTS = ("blocked", "classic")  # the header's 0 and 1
-SPARSE, SIZES_ITSELF = 1, 2  # flags
+SPARSE, SIZES_ITSELF, COUNTER, LEVELS = 1, 2, 4, 32  # flags
+WIDTHS = {4: 0, 8: 8, 16: 16}  # bits of a counter's numbers, and the flags that say so
+WIDTH_FLAGS = 8 | 16
 BLOCK = 512  # bits in a block of the blocked layout
 MAX_K = 32
 MAX_BITS = 1 << 31
+MAX_NUMBERS_BITS = 1 << 31  # of all numbers of a counter together
 HEADER = struct.Struct("<BBBBIfQQ")  # 28 bytes
 U64 = (1 << 64) - 1
 G = 0x9E3779B97F4A7C15
 
 
 class Refused(ValueError):
-    """These bytes are not a filter, or these filters do not combine."""
+    """These bytes are no value of the type, or an operation is an error for these values."""
+
+
+def require(condition, message):
+    if not condition:
+        raise Refused(message)
 
 
 # Elements: class and canonical bytes
@@ -303,17 +314,17 @@ def round_up_blocks(nblocks):
     return -(-nblocks // unit) * unit
 
 
-def choose_m(layout, p, n):
-    """The m of a filter for n elements."""
+def choose_m(layout, p, n, largest=MAX_BITS):
+    """The m of a filter or a counter for n elements."""
     p, k = single(p), choose_k(layout, p)
     if layout == "blocked":
         m = BLOCK * round_up_blocks(-(-n * bits_per_element(p) // (1024 * BLOCK)))
-    elif classic_rate(k, MAX_BITS, n) <= p:
-        m = 64 * least(lambda words: classic_rate(k, 64 * words, n) <= p, 0, MAX_BITS // 64)
+    elif classic_rate(k, largest, n) <= p:
+        m = 64 * least(lambda words: classic_rate(k, 64 * words, n) <= p, 0, largest // 64)
     else:
         m = math.inf
-    if m > MAX_BITS:
-        raise ValueError("no filter keeps that rate with so many elements")
+    if m > largest:
+        raise ValueError("the largest size does not keep that rate with so many elements")
     return m
 
 
@@ -322,19 +333,19 @@ def capacity(p, m):
     return 1024 * m // bits_per_element(p)
 
 
-def choose_own_m(p, n):
-    """The m of a filter that sizes itself, for n distinct hashes. Such a filter is blocked."""
+def choose_own_m(p, n, largest=MAX_BITS):
+    """The m of a filter or a counter that sizes itself, for n distinct hashes. It is blocked."""
     m = BLOCK
-    while m < MAX_BITS and capacity(p, m) < n:
+    while m < largest and capacity(p, m) < n:
         m *= 2
     return m
 
 
-# The filter
+# What filters and counters have in common
 
 @dataclass(frozen=True)
-class Filter:
-    """Sparse if `hashes` is given (distinct and ascending), dense if `bits` is."""
+class Parameters:
+    """The header without its flags."""
 
     layout: str
     k: int
@@ -342,6 +353,46 @@ class Filter:
     seed: int  # unsigned
     m: int
     element_class: int = 0
+
+    @property
+    def without_size(self):
+        return self.m == 0
+
+    def encode(self):
+        return HEADER.pack(
+            VERSION, LAYOUTS.index(self.layout), self.flags, self.k,
+            self.element_class, self.p, self.seed, self.m,
+        ) + self.payload  # fmt: skip
+
+    def hash_to_find(self, an_element):
+        element_class, canonical = an_element
+        require(self.element_class in (0, element_class), "elements of another class")
+        return hash_of(canonical, self.seed)
+
+    def class_with(self, elements):
+        """The class once it holds these elements, too."""
+        classes = {element_class for element_class, _ in elements} | {self.element_class} - {0}
+        require(len(classes) <= 1, "elements of different classes")
+        return max(classes, default=0)
+
+    def cardinality_of_dense(self, positions_set):
+        B, nblocks = geometry(self.layout, self.m)
+        if positions_set == self.m:
+            return math.inf
+        share = -math.expm1(self.k * math.log1p(-1 / B))  # of its block's positions that an element has
+        return math.log1p(-positions_set / self.m) / math.log1p(-share / nblocks)
+
+    def rate_of_dense(self, set_in_each_block):
+        B, nblocks = geometry(self.layout, self.m)
+        return math.fsum((positions_set / B) ** self.k for positions_set in set_in_each_block) / nblocks
+
+
+# The filter
+
+@dataclass(frozen=True)
+class Filter(Parameters):
+    """Sparse if `hashes` is given (distinct and ascending), dense if `bits` is."""
+
     hashes: Optional[tuple] = ()
     bits: Optional[bytes] = None
 
@@ -350,21 +401,15 @@ class Filter:
         return self.bits is None
 
     @property
-    def without_size(self):
-        return self.m == 0
+    def flags(self):
+        return SPARSE if self.sparse else 0
 
-    def encode(self):
-        payload = b"".join(struct.pack("<Q", h) for h in self.hashes) if self.sparse else self.bits
-        return HEADER.pack(
-            VERSION, LAYOUTS.index(self.layout), SPARSE if self.sparse else 0, self.k,
-            self.element_class, self.p, self.seed, self.m,
-        ) + payload  # fmt: skip
+    @property
+    def payload(self):
+        return encode_hashes(self.hashes) if self.sparse else self.bits
 
     def contains(self, an_element):
-        element_class, canonical = an_element
-        if self.element_class not in (0, element_class):
-            raise Refused("elements of another class")
-        return self.contains_hash(hash_of(canonical, self.seed))
+        return self.contains_hash(self.hash_to_find(an_element))
 
     def contains_hash(self, h):
         if self.sparse:
@@ -373,11 +418,8 @@ class Filter:
 
     def add(self, elements):
         """A filter that holds these elements, all of one class, too."""
-        classes = {element_class for element_class, _ in elements} | {self.element_class} - {0}
-        if len(classes) > 1:
-            raise Refused("elements of different classes")
         added = (hash_of(canonical, self.seed) for _, canonical in elements)
-        return self.with_hashes(max(classes, default=0), added)
+        return self.with_hashes(self.class_with(elements), added)
 
     def with_hashes(self, element_class, added):
         typed = replace(self, element_class=element_class)
@@ -417,22 +459,20 @@ class Filter:
     def cardinality(self):
         if self.sparse:
             return float(len(self.hashes))
-        B, nblocks = geometry(self.layout, self.m)
-        bits_set = popcount(self.bits)
-        if bits_set == self.m:
-            return math.inf
-        share = -math.expm1(self.k * math.log1p(-1 / B))  # of its block's bits that an element sets
-        return math.log1p(-bits_set / self.m) / math.log1p(-share / nblocks)
+        return self.cardinality_of_dense(popcount(self.bits))
 
     def current_rate(self):
         if self.sparse:
             return len(self.hashes) / 2**64
-        B, nblocks = geometry(self.layout, self.m)
-        return math.fsum((popcount(block) / B) ** self.k for block in self.blocks()) / nblocks
+        return self.rate_of_dense(popcount(block) for block in self.blocks())
 
 
 def may_be_sparse(n, m):
-    return 8 * n < m / 8
+    return n == 0 or 8 * n < m / 8
+
+
+def encode_hashes(hashes):
+    return struct.pack(f"<{len(hashes)}Q", *hashes)
 
 
 def popcount(data):
@@ -478,22 +518,19 @@ def build_self_sized(p, elements, *, seed=0):
 
 def check_alike(a, b):
     """Equal but for size and rate."""
-    if (a.layout, a.k, a.seed) != (b.layout, b.k, b.seed):
-        raise Refused("other parameters")
-    if a.element_class != b.element_class and a.element_class and b.element_class:
-        raise Refused("elements of different classes")
+    require((a.layout, a.k, a.seed) == (b.layout, b.k, b.seed), "other parameters")
+    require(a.element_class == b.element_class or not a.element_class or not b.element_class, "different classes")
 
 
 def combination(a, b):
-    """What both operations share: an empty filter of that size, the lower rate, the class."""
+    """a with the parameters of all its combinations with b: the lower rate, the class of either."""
     check_alike(a, b)
-    if a.m != b.m:
-        raise Refused("different sizes")
-    return Filter(a.layout, a.k, min(a.p, b.p), a.seed, a.m, a.element_class or b.element_class)
+    require(a.m == b.m, "different sizes")
+    return replace(a, p=min(a.p, b.p), element_class=a.element_class or b.element_class)
 
 
 def lesser_without_size(a, b):
-    return min(a, b, key=lambda f: (f.p, f.k, f.seed))
+    return min(a, b, key=lambda f: (f.p, f.k, f.seed, f.flags))
 
 
 def union(a, b):
@@ -501,9 +538,9 @@ def union(a, b):
         return lesser_without_size(a, b)
     if a.without_size or b.without_size:
         return b if a.without_size else a
-    result = combination(a, b)
     dense = [f.bits for f in (a, b) if not f.sparse]
     hashes = [h for f in (a, b) if f.sparse for h in f.hashes]
+    result = replace(combination(a, b), hashes=(), bits=None)
     if dense:
         result = replace(result, hashes=None, bits=either(*dense))
     return result.with_hashes(result.element_class, hashes)
@@ -518,7 +555,7 @@ def intersect(a, b):
     if not a.sparse and not b.sparse:
         return replace(result, hashes=None, bits=both(a.bits, b.bits))
     listed, other = (a, b) if a.sparse else (b, a)
-    return replace(result, hashes=tuple(h for h in listed.hashes if other.contains_hash(h)))
+    return replace(result, hashes=tuple(h for h in listed.hashes if other.contains_hash(h)), bits=None)
 
 
 def union_agg(filters):
@@ -535,42 +572,378 @@ def fold_like(f, like):
     return replace(f.fold(like.m), p=like.p)
 
 
+# The counter
+
+@dataclass(frozen=True)
+class Counter(Parameters):
+    """Sparse if `listed` is given (hashes with their numbers, by ascending hash), dense if `numbers` is."""
+
+    width: int = 4
+    levels: bool = False
+    listed: Optional[tuple] = ()
+    numbers: Optional[tuple] = None
+
+    @property
+    def sparse(self):
+        return self.numbers is None
+
+    @property
+    def without_elements(self):
+        return self.sparse and not self.listed
+
+    @property
+    def limit(self):
+        return (1 << self.width) - 1
+
+    @property
+    def flags(self):
+        return COUNTER | WIDTHS[self.width] | SPARSE * self.sparse | LEVELS * self.levels
+
+    @property
+    def payload(self):
+        if not self.sparse:
+            return encode_numbers(self.width, self.numbers)
+        return encode_hashes([h for h, _ in self.listed]) + encode_numbers(16, [n for _, n in self.listed])
+
+    def positions(self, h):
+        """Distinct: two throws that hit the same position count once."""
+        return set(bit_numbers(h, self.layout, self.k, self.m))
+
+    def read(self, an_element):
+        """How often or at which level, or more. The limit means "that or more"."""
+        return self.read_hash(self.hash_to_find(an_element))
+
+    def read_hash(self, h):
+        if self.sparse:
+            return dict(self.listed).get(h, 0)
+        return min(self.numbers[position] for position in self.positions(h))
+
+    def contains(self, an_element):
+        return self.read(an_element) >= 1
+
+    # Changes of an element. What goes up is `plus` for counts and the built-in `max` for levels.
+
+    def plus(self, number, times):
+        return min(self.limit, number + times)
+
+    def minus(self, number, times):
+        """What has reached the limit stays there: nobody knows how much more was added."""
+        return number if number == self.limit else number - times
+
+    def fits(self, number, times):
+        return number >= times or number == self.limit
+
+    def add(self, an_element, times=1):
+        self.check_number(times)
+        return self.count([(an_element, times)])
+
+    def raise_(self, an_element, level):
+        self.check_number(level)
+        return self.lift([(an_element, level)])
+
+    def remove(self, an_element, times=1):
+        self.check_number(times)
+        require(not self.levels, "nothing can be removed from levels")
+        self.class_with([an_element])
+        _, canonical = an_element
+        return self.without([(hash_of(canonical, self.seed), times)])
+
+    def check_number(self, number):
+        require(1 <= number <= self.limit, "a number outside 1 .. the limit")
+
+    def count(self, counted):
+        """A counter that holds these elements, all of one class, that many times more. Pairs."""
+        return self.with_elements(counted, self.plus, self.levels)
+
+    def lift(self, lifted):
+        """A counter that holds these elements, all of one class, at these levels or more. Pairs."""
+        return self.with_elements(lifted, max, True)
+
+    def with_elements(self, pairs, up, levels):
+        if not pairs:
+            return self
+        require(not self.without_size, "no size")
+        element_class = self.class_with([an_element for an_element, _ in pairs])
+        hashed = [(hash_of(canonical, self.seed), number) for (_, canonical), number in pairs]
+        return replace(self, element_class=element_class, levels=levels).with_hashes(hashed, up)
+
+    def with_hashes(self, pairs, up):
+        if not self.sparse:
+            numbers = list(self.numbers)
+            for h, number in pairs:
+                for position in self.positions(h):
+                    numbers[position] = up(numbers[position], number)
+            return replace(self, numbers=tuple(numbers))
+        numbers = dict(self.listed)
+        for h, number in pairs:
+            numbers[h] = min(self.limit, up(numbers.get(h, 0), number))
+        listing = self.listing(numbers)
+        return listing if counter_may_be_sparse(len(numbers), self.m, self.width) else listing.dense(up)
+
+    def listing(self, numbers):
+        """Sparse, with the numbers that are not 0. Without any it has no class and no contents."""
+        listed = tuple(sorted((h, number) for h, number in numbers.items() if number > 0))
+        sparse = replace(self, listed=listed, numbers=None)
+        return sparse if listed else replace(sparse, element_class=0, levels=False)
+
+    def dense(self, up):
+        return replace(self, listed=None, numbers=(0,) * self.m).with_hashes(self.listed, up)
+
+    def without(self, pairs):
+        numbers = dict(self.listed) if self.sparse else list(self.numbers)
+        for h, times in pairs:
+            if self.sparse:
+                require(self.fits(numbers.get(h, 0), times), "not held that often")
+                numbers[h] = self.minus(numbers[h], times)
+                continue
+            positions = self.positions(h)
+            require(self.fits(min(numbers[position] for position in positions), times), "not held that often")
+            for position in positions:
+                numbers[position] = self.minus(numbers[position], times)
+        return self.listing(numbers) if self.sparse else replace(self, numbers=tuple(numbers))
+
+    # Changes of all numbers
+
+    def decay(self, by=1):
+        """Numbers at the limit, too, are lowered."""
+        self.check_number(by)
+        lowered = replace(self, levels=True)
+        if self.sparse:
+            return lowered.listing({h: max(0, number - by) for h, number in self.listed})
+        return replace(lowered, numbers=tuple(max(0, number - by) for number in self.numbers))
+
+    def fold(self, m):
+        """The same elements in fewer blocks. Only an aggregate that sizes itself does this."""
+        require(not self.sparse and self.layout == "blocked" and self.m % m == 0, "not divisible")
+        t = self.m // m  # neighbouring blocks that become one
+        up = max if self.levels else self.plus
+        numbers = [0] * m
+        for position, number in enumerate(self.numbers):
+            folded = position // (t * BLOCK) * BLOCK + position % BLOCK
+            numbers[folded] = up(numbers[folded], number)
+        return replace(self, m=m, numbers=tuple(numbers))
+
+    def at_least(self, level):
+        """The filter of what reads this level or more."""
+        self.check_number(level)
+        empty_filter = Filter(self.layout, self.k, self.p, self.seed, self.m)
+        if self.sparse:
+            hashes = [h for h, number in self.listed if number >= level]
+            return empty_filter.with_hashes(self.element_class, hashes)
+        bits = sum(1 << position for position, number in enumerate(self.numbers) if number >= level)
+        return replace(
+            empty_filter, element_class=self.element_class, hashes=None, bits=bits.to_bytes(self.m // 8, "little")
+        )
+
+    def to_filter(self):
+        return self.at_least(1)
+
+    # Estimates
+
+    def cardinality(self):
+        """Of distinct elements."""
+        if self.sparse:
+            return float(len(self.listed))
+        return self.cardinality_of_dense(count_set(self.numbers))
+
+    def total(self):
+        """The number of additions, repetitions included."""
+        require(not self.levels, "levels have no total")
+        if self.sparse:
+            return float(sum(number for _, number in self.listed))
+        B, _ = geometry(self.layout, self.m)
+        return sum(self.numbers) / (B * -math.expm1(self.k * math.log1p(-1 / B)))
+
+    def current_rate(self):
+        if self.sparse:
+            return len(self.listed) / 2**64
+        B, _ = geometry(self.layout, self.m)
+        return self.rate_of_dense(count_set(self.numbers[i : i + B]) for i in range(0, self.m, B))
+
+
+def counter_may_be_sparse(n, m, width):
+    return n == 0 or 10 * n < m * width / 8
+
+
+def count_set(numbers):
+    return sum(number > 0 for number in numbers)
+
+
+def encode_numbers(width, numbers):
+    if width == 4:
+        return bytes(low | high << 4 for low, high in zip(numbers[::2], numbers[1::2]))
+    return struct.pack(f"<{len(numbers)}{'B' if width == 8 else 'H'}", *numbers)
+
+
+def decode_numbers(width, data):
+    if width == 4:
+        return tuple(number for byte in data for number in (byte & 15, byte >> 4))
+    return struct.unpack(f"<{8 * len(data) // width}{'B' if width == 8 else 'H'}", data)
+
+
+def create_counter(layout, p, *, items, width=4, seed=0):
+    """An empty counter for that many distinct elements."""
+    m = choose_m(layout, p, items, MAX_NUMBERS_BITS // width)
+    return Counter(layout, choose_k(layout, p), single(p), seed & U64, m, width=width)
+
+
+def empty_counter(p=0.01, *, width=4, seed=0):
+    """An empty counter without a size. An aggregate over no rows gives the one with these defaults."""
+    return Counter("blocked", choose_k("blocked", p), single(p), seed & U64, 0, width=width)
+
+
+def create_for(p, pairs, *, width=4, seed=0):
+    """An empty counter that sized itself for the elements of these pairs."""
+    hashes = {hash_of(canonical, seed) for (_, canonical), _ in pairs}
+    m = choose_own_m(p, len(hashes), MAX_NUMBERS_BITS // width) if hashes else 0
+    return replace(empty_counter(p, width=width, seed=seed), m=m)
+
+
+def build_counts(layout, p, counted, *, items, width=4, seed=0):
+    """The counter of pairs of an element and how often it is added; the elements are all of one class."""
+    return create_counter(layout, p, items=items, width=width, seed=seed).count(counted)
+
+
+def build_levels(layout, p, lifted, *, items, width=4, seed=0):
+    """The counter of pairs of an element and a level; the greatest level of each element counts."""
+    return create_counter(layout, p, items=items, width=width, seed=seed).lift(lifted)
+
+
+def build_counts_self_sized(p, counted, *, width=4, seed=0):
+    return create_for(p, counted, width=width, seed=seed).count(counted)
+
+
+def build_levels_self_sized(p, lifted, *, width=4, seed=0):
+    return create_for(p, lifted, width=width, seed=seed).lift(lifted)
+
+
+# Sum, difference, union and intersection of counters
+
+def counter_combination(a, b):
+    require(a.width == b.width, "different widths")
+    return combination(a, b)
+
+
+def sum_of(a, b):
+    return merge(a, b, a.plus, a.levels or b.levels)
+
+
+def greater(a, b):
+    """The union. What one counter alone holds stays counts."""
+    either_alone = a.without_elements or b.without_elements
+    return merge(a, b, max, a.levels or b.levels or not either_alone)
+
+
+def merge(a, b, up, levels):
+    if a.without_size and b.without_size:
+        return lesser_without_size(a, b)
+    if a.without_size or b.without_size:
+        return b if a.without_size else a
+    result = replace(counter_combination(a, b), levels=levels)
+    if not a.sparse and not b.sparse:
+        return replace(result, numbers=tuple(map(up, a.numbers, b.numbers)))
+    listed, other = (b, a) if b.sparse else (a, b)
+    return replace(result, listed=other.listed, numbers=other.numbers).with_hashes(listed.listed, up)
+
+
+def difference(a, b):
+    if b.without_size:
+        return a
+    if a.without_size:
+        require(b.without_elements, "not held that often")
+        return b
+    result = counter_combination(a, b)
+    if b.without_elements:
+        return result
+    require(not a.levels and not b.levels, "levels have no difference")
+    if b.sparse:
+        return result.without(b.listed)
+    result = result.dense(a.plus) if a.sparse else result
+    require(all(map(a.fits, result.numbers, b.numbers)), "not held that often")
+    return replace(result, numbers=tuple(map(a.minus, result.numbers, b.numbers)))
+
+
+def lesser(a, b):
+    """The intersection."""
+    if a.without_size and b.without_size:
+        return lesser_without_size(a, b)
+    if a.without_size or b.without_size:
+        return (b if a.without_size else a).listing({})
+    result = replace(counter_combination(a, b), levels=True)
+    if not a.sparse and not b.sparse:
+        return replace(result, numbers=tuple(map(min, a.numbers, b.numbers)))
+    listed, other = (a, b) if a.sparse else (b, a)
+    return result.listing({h: min(number, other.read_hash(h)) for h, number in listed.listed})
+
+
+def sum_agg(counters):
+    return functools.reduce(sum_of, counters)
+
+
+def greater_agg(counters):
+    return functools.reduce(greater, counters)
+
+
 # Reading
 
-def decode(data):
-    """The filter in these bytes, or Refused. `decode(data).encode() == data` for all it accepts."""
-
-    def require(condition, message):
-        if not condition:
-            raise Refused(message)
-
+def decode_header(data, known_flags):
+    """The parameters, the flags and the payload, after the checks that do not depend on the type."""
     require(len(data) >= HEADER.size, "shorter than a header")
     version, layout, flags, k, element_class, p, seed, m = HEADER.unpack_from(data)
-    payload = data[HEADER.size :]
-    sparse = flags & SPARSE != 0
-
     require(version == VERSION, "another version")
     require(layout < len(LAYOUTS), "another layout")
     require(flags & SIZES_ITSELF == 0, "the state of an aggregate, not a value")
-    require(flags & ~SPARSE == 0, "another flag")
+    require(flags & ~known_flags == 0, "another flag")
     require(1 <= k <= MAX_K, "k outside 1 .. 32")
     require(element_class == 0 or element_class in CLASSES.values(), "a class not in the table")
     require(0 < p < 1, "p is not between 0 and 1")  # false for NaN
-    require(m <= MAX_BITS, "m over 2^31")
     require(m % (BLOCK if LAYOUTS[layout] == "blocked" else 64) == 0, "m is not a multiple of its unit")
-
-    fixed = (LAYOUTS[layout], k, p, seed, m, element_class)
+    payload = data[HEADER.size :]
     if m == 0:
-        require(sparse and not payload and element_class == 0, "m = 0 in a filter with elements or bits")
+        require(flags & SPARSE and not payload and element_class == 0, "m = 0 with elements or positions")
         require(LAYOUTS[layout] == "blocked", "m = 0 in the classic layout")
-        return Filter(*fixed)
-    if not sparse:
+    return (LAYOUTS[layout], k, p, seed, m, element_class), flags, payload
+
+
+def decode_hashes(data):
+    hashes = struct.unpack(f"<{len(data) // 8}Q", data)
+    require(all(a < b for a, b in zip(hashes, hashes[1:])), "hashes not strictly ascending")
+    return hashes
+
+
+def decode(data):
+    """The filter in these bytes, or Refused. `decode(data).encode() == data` for all it accepts."""
+    parameters, flags, payload = decode_header(data, SPARSE)
+    *_, m, element_class = parameters
+    require(m <= MAX_BITS, "m over 2^31")
+    if not flags & SPARSE:
         require(len(payload) == m // 8, "length of the bits")
         require(element_class != 0, "class 0 in a dense filter")
-        return Filter(*fixed, hashes=None, bits=bytes(payload))
+        return Filter(*parameters, hashes=None, bits=bytes(payload))
     require(len(payload) % 8 == 0, "length of the hashes")
-    hashes = struct.unpack(f"<{len(payload) // 8}Q", payload)
-    require(may_be_sparse(len(hashes), m), "too many hashes")
-    require(all(a < b for a, b in zip(hashes, hashes[1:])), "hashes not strictly ascending")
-    require(not hashes or element_class != 0, "class 0 in a filter with hashes")
-    return Filter(*fixed, hashes=hashes)
+    require(may_be_sparse(len(payload) // 8, m), "too many hashes")
+    require(not payload or element_class != 0, "class 0 in a filter with hashes")
+    return Filter(*parameters, hashes=decode_hashes(payload))
+
+
+def decode_counter(data):
+    """The counter in these bytes, or Refused."""
+    parameters, flags, payload = decode_header(data, SPARSE | COUNTER | WIDTH_FLAGS | LEVELS)
+    *_, m, element_class = parameters
+    require(flags & COUNTER, "a filter")
+    require(flags & WIDTH_FLAGS in WIDTHS.values(), "an unknown width")
+    width = next(width for width, flag in WIDTHS.items() if flag == flags & WIDTH_FLAGS)
+    require(m * width <= MAX_NUMBERS_BITS, "m over the maximum of this width")
+    contents = {"width": width, "levels": flags & LEVELS != 0}
+    if not flags & SPARSE:
+        require(len(payload) == m * width // 8, "length of the numbers")
+        require(element_class != 0, "class 0 in a dense counter")
+        return Counter(*parameters, **contents, listed=None, numbers=decode_numbers(width, payload))
+    n, rest = divmod(len(payload), 10)
+    require(rest == 0, "length of the hashes and their numbers")
+    require(counter_may_be_sparse(n, m, width), "too many hashes")
+    require((n > 0) == (element_class != 0), "a class without elements, or elements without a class")
+    require(n > 0 or not flags & LEVELS, "levels without elements")
+    numbers = decode_numbers(16, payload[8 * n :])
+    require(all(1 <= number < 1 << width for number in numbers), "a number that is 0 or above the limit")
+    return Counter(*parameters, **contents, listed=tuple(zip(decode_hashes(payload[: 8 * n]), numbers)))
