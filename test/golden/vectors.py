@@ -8,6 +8,7 @@ import datetime
 import decimal
 import hashlib
 import ipaddress
+import itertools
 import json
 import math
 import os
@@ -17,7 +18,9 @@ import uuid
 import reference as ref
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vectors.json")
-LONGEST_HEX = 700  # bytes of a vector that are written out; longer ones are recorded by length and SHA-256
+# Bytes of a vector that are written out; longer ones are recorded by length and SHA-256.
+LONGEST_HEX = 700
+LONGEST_COUNTER_HEX = 100
 
 # SQL literals to Python values
 
@@ -100,8 +103,8 @@ def filter_of(vector):
     return ref.build(vector["layout"], vector["rate"], elements, items=vector["items"], seed=seed)
 
 
-def recorded(data):
-    if len(data) <= LONGEST_HEX:
+def recorded(data, longest=LONGEST_HEX):
+    if len(data) <= longest:
         return {"bytes": data.hex()}
     return {"length": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
@@ -117,14 +120,19 @@ def complete_size(vector):
     return [layout, rate, items, ref.choose_k(layout, rate), ref.choose_m(layout, rate, items)]
 
 
-def complete_filter(vector, f):
+def measured(f):
+    """What the records of filters and of counters share."""
     cardinality = f.cardinality()
     return {
-        **{key: vector[key] for key in vector if key not in ("bytes", "length", "sha256")},
         "k": f.k, "m": f.m, "class": f.element_class, "sparse": f.sparse,
         "cardinality": cardinality if math.isfinite(cardinality) else "Infinity",
-        "current_rate": f.current_rate(), **recorded(f.encode()),
+        "current_rate": f.current_rate(),
     }  # fmt: skip
+
+
+def complete_filter(vector, f):
+    inputs = {key: vector[key] for key in vector if key not in ("bytes", "length", "sha256")}
+    return {**inputs, **measured(f), **recorded(f.encode())}
 
 
 OPERATIONS = {"union": ref.union, "intersection": ref.intersect, "fold_like": ref.fold_like}
@@ -139,6 +147,68 @@ def result_of(vector, filters):
     return OPERATIONS[vector["operation"]](*operands)
 
 
+# Vectors of counters
+
+
+def numbered(vector):
+    """Pairs of an element and its number; there may be fewer numbers than elements."""
+    numbers = itertools.cycle(vector["numbers"])
+    return [(an_element, next(numbers)) for an_element in elements_of(vector)]
+
+
+def counter_of(vector):
+    pairs, parameters = numbered(vector), {"width": vector["width"], "seed": int(vector["seed"])}
+    if vector["items"] is None:
+        build = {"counts": ref.build_counts_self_sized, "levels": ref.build_levels_self_sized}
+        return build[vector["contents"]](vector["rate"], pairs, **parameters)
+    build = {"counts": ref.build_counts, "levels": ref.build_levels}
+    parameters["items"] = vector["items"]
+    return build[vector["contents"]](vector["layout"], vector["rate"], pairs, **parameters)
+
+
+def complete_counter(vector, c):
+    inputs = {key: vector[key] for key in ("name", "layout", "rate", "items", "width", "seed", "contents")}
+    inputs |= {key: vector[key] for key in ("series", "elements", "numbers") if key in vector}
+    return {
+        **inputs, **measured(c), "total": None if c.levels else c.total(),
+        "reads": [c.read(an_element) for an_element in elements_of(vector)[:5]],
+        **recorded(c.encode(), LONGEST_COUNTER_HEX),
+    }  # fmt: skip
+
+
+COUNTER_OPERATIONS = {
+    "sum": ref.sum_of, "difference": ref.difference, "union": ref.greater, "intersection": ref.lesser,
+    "sum_agg": lambda *counters: ref.sum_agg(counters), "union_agg": lambda *counters: ref.greater_agg(counters),
+    "add": ref.Counter.add, "remove": ref.Counter.remove, "raise": ref.Counter.raise_,
+    "decay": ref.Counter.decay, "at_least": ref.Counter.at_least, "to_filter": ref.Counter.to_filter,
+}  # fmt: skip
+
+
+def arguments_of(vector):
+    an_element = [parse(vector["element"])] if "element" in vector else []
+    return an_element + ([vector["number"]] if "number" in vector else [])
+
+
+def counter_results(document, counters):
+    """What each operation gives, or None if it is an error. Later operations may take named results."""
+    known, results = dict(counters), []
+    for vector in document["counter_operations"]:
+        operands = [known[name] for name in vector["of"]]
+        try:
+            result = COUNTER_OPERATIONS[vector["operation"]](*operands, *arguments_of(vector))
+        except ref.Refused:
+            result = None
+        results.append(result)
+        if "name" in vector:
+            known[vector["name"]] = result
+    return results
+
+
+def complete_counter_operation(vector, result):
+    inputs = {key: vector[key] for key in ("name", "operation", "of", "element", "number") if key in vector}
+    return {**inputs, **(recorded(result.encode(), LONGEST_COUNTER_HEX) if result else {"refused": True})}
+
+
 def read():
     with open(PATH, encoding="utf-8") as file:
         return json.load(file)
@@ -148,7 +218,11 @@ def filters_of(document):
     return {vector["name"]: filter_of(vector) for vector in document["filters"]}
 
 
-def complete(document, filters):
+def counters_of(document):
+    return {vector["name"]: counter_of(vector) for vector in document["counters"]}
+
+
+def complete(document, filters, counters):
     """The document with every output computed anew."""
 
     def complete_operation(vector):
@@ -164,6 +238,10 @@ def complete(document, filters):
         "sizes": [complete_size(vector) for vector in document["sizes"]],
         "filters": [complete_filter(vector, filters[vector["name"]]) for vector in document["filters"]],
         "operations": [complete_operation(vector) for vector in document["operations"]],
+        "counters": [complete_counter(vector, counters[vector["name"]]) for vector in document["counters"]],
+        "counter_operations": list(
+            map(complete_counter_operation, document["counter_operations"], counter_results(document, counters))
+        ),
     }
 
 
@@ -184,4 +262,4 @@ def write(document):
 
 if __name__ == "__main__":
     written = read()
-    write(complete(written, filters_of(written)))
+    write(complete(written, filters_of(written), counters_of(written)))
