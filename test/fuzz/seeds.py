@@ -12,11 +12,16 @@ import sys
 VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "vectors.json")
 
 
-def encodings():
-    """All filters and refusals that are written out, in the order of the file."""
-    with open(VECTORS, encoding="utf-8") as file:
-        document = json.load(file)
-    for part in ("filters", "accepted", "refused", "operations"):
+# Filters are paired with filters, and counters with counters.
+PARTS = (
+    ("filters", "accepted", "refused", "operations"),
+    ("counters", "accepted_counters", "refused_counters", "counter_operations"),
+)
+
+
+def encodings(document, parts):
+    """All values and refusals of these parts that are written out, in the order of the file."""
+    for part in parts:
         for vector in document[part]:
             if "bytes" in vector:
                 yield bytes.fromhex(vector["bytes"])
@@ -28,13 +33,19 @@ def write(directory, data):
         file.write(data)
 
 
-def main():
-    data = list(encodings())
+def write_pairs(data):
     for first, second in zip(data, data[1:] + data[:1]):
         for options, pieces in ((0, 7), (3, 0)):
             frame = struct.pack("<BBH", options, pieces, len(first)) + first + second
             write(os.path.join(sys.argv[1], "decode"), frame)
         write(os.path.join(sys.argv[1], "hex"), b"\3" + first.hex().encode())
+
+
+def main():
+    with open(VECTORS, encoding="utf-8") as file:
+        document = json.load(file)
+    for parts in PARTS:
+        write_pairs(list(encodings(document, parts)))
 
 
 if __name__ == "__main__":
