@@ -10,6 +10,7 @@ import decimal
 import functools
 import hashlib
 import ipaddress
+import itertools
 import math
 import os
 import random
@@ -38,8 +39,28 @@ BEGIN EXECUTE statement; RETURN 'accepted'; EXCEPTION WHEN OTHERS THEN RETURN SQ
 CREATE FUNCTION pg_temp.add_all(f bloomfilter, numbers bigint[]) RETURNS bloomfilter LANGUAGE plpgsql AS $$
 DECLARE number bigint;
 BEGIN FOREACH number IN ARRAY numbers LOOP f := bloom_add(f, number); END LOOP; RETURN f; END $$;
+CREATE FUNCTION pg_temp.add_times(c bloomcounter, x anyelement, n integer, most integer) RETURNS bloomcounter
+LANGUAGE plpgsql AS $$
+BEGIN WHILE n > 0 LOOP c := bloom_add(c, x, least(n, most)); n := n - most; END LOOP; RETURN c; END $$;
+CREATE FUNCTION pg_temp.fill(c bloomcounter, elements bigint[], numbers integer[], levels boolean, most integer)
+RETURNS bloomcounter LANGUAGE plpgsql AS $$
+BEGIN FOR i IN 1 .. cardinality(elements) LOOP
+IF levels THEN c := bloom_raise(c, elements[i], numbers[i]);
+ELSE c := pg_temp.add_times(c, elements[i], numbers[i], most); END IF;
+END LOOP; RETURN c; END $$;
 """
 Session.settings = SETUP
+
+DECODE = {"bloomfilter": ref.decode, "bloomcounter": ref.decode_counter}
+OTHER_TYPE = {"bloomfilter": "bloomcounter", "bloomcounter": "bloomfilter"}
+
+
+def sql_type_of(f):
+    return "bloomcounter" if isinstance(f, ref.Counter) else "bloomfilter"
+
+
+def literal(f):
+    return f"{quote(hex_of(f))}::{sql_type_of(f)}"
 
 
 def ask(expressions):
@@ -74,18 +95,20 @@ def kind(f):
     return "sparse" if f.sparse else "dense"
 
 
-def test_vectors_are_the_references(document, filters):
-    again = golden.complete(document, filters)
-    for part in ("hashes", "sizes", "filters", "operations"):
+def test_vectors_are_the_references(document, filters, counters):
+    again = golden.complete(document, filters, counters)
+    for part in ("hashes", "sizes", "filters", "operations", "counters", "counter_operations"):
         differing = [a for a, b in zip(document[part], again[part]) if a != b]
         ok(not differing, f"reference.py computes the {part} of vectors.json", *differing[:5])
-    accepted = [bytes.fromhex(vector["bytes"]) for vector in document["accepted"]]
-    changed = [data.hex() for data in accepted if ref.decode(data).encode() != data]
-    ok(not changed, "reference.py takes and gives what a reader must accept", *changed)
+    for part, decode in (("accepted", ref.decode), ("accepted_counters", ref.decode_counter)):
+        accepted = [bytes.fromhex(vector["bytes"]) for vector in document[part]]
+        changed = [data.hex() for data in accepted if decode(data).encode() != data]
+        ok(not changed, f"reference.py takes and gives what a reader must accept: {part}", *changed)
     known = {vector["element"] for vector in document["hashes"]}
-    unknown = {e for vector in document["filters"] for e in vector.get("elements", ())} - known
-    ok(not unknown, "the canonical bytes of every element of a filter are listed", unknown)
-    ok(os.path.getsize(golden.PATH) < 200_000, "vectors.json is below 200 kB")
+    used = {e for part in ("filters", "counters") for vector in document[part] for e in vector.get("elements", ())}
+    used |= {vector["element"] for vector in document["counter_operations"] if "element" in vector}
+    ok(used <= known, "the canonical bytes of every element are listed", used - known)
+    ok(os.path.getsize(golden.PATH) < 260_000, "vectors.json is below 260 kB")
 
 
 def test_hashes(document):
@@ -179,18 +202,18 @@ def test_built_filters(document, filters):
         same(answer, digest_of(filters[name]), f"{name}: {how}")
 
 
-def test_round_trips(filters):
+def test_round_trips(values, sql_type):
     for casts in (
-        "::bloomfilter::text::bloomfilter::text",
-        "::bloomfilter::bytea::bloomfilter::bytea",
-        "::bytea::bloomfilter::text",
+        f"::{sql_type}::text::{sql_type}::text",
+        f"::{sql_type}::bytea::{sql_type}::bytea",
+        f"::bytea::{sql_type}::text",
     ):
-        answers = ask(quote(hex_of(f)) + casts for f in filters.values())
-        for (vector, f), answer in zip(filters.items(), answers):
+        answers = ask(quote(hex_of(f)) + casts for f in values.values())
+        for (vector, f), answer in zip(values.items(), answers):
             same(answer, hex_of(f), f"{vector}: {casts}")
-    capitals = ask(quote("\\x" + f.encode().hex().upper()) + "::bloomfilter" for f in filters.values())
-    expected = [hex_of(f) for f in filters.values()]
-    same(capitals, expected, "capital hexadecimal digits are read, small ones written")
+    capitals = ask(quote("\\x" + f.encode().hex().upper()) + f"::{sql_type}" for f in values.values())
+    expected = [hex_of(f) for f in values.values()]
+    same(capitals, expected, f"capital hexadecimal digits of a {sql_type} are read, small ones written")
 
 
 def copy_data(rows):
@@ -207,35 +230,35 @@ def copy_in(connection, data):
         copy.write(data)
 
 
-def test_binary_copy(filters):
-    data = [f.encode() for f in filters.values()]
-    with Session("CREATE TEMP TABLE golden (i int, f bloomfilter)") as there:
+def test_binary_copy(values, sql_type):
+    data = [f.encode() for f in values.values()]
+    with Session(f"CREATE TEMP TABLE golden (i int, f {sql_type})") as there:
         copy_in(there.connection, copy_data([struct.pack("!i", i), field] for i, field in enumerate(data)))
         query = "COPY (SELECT f FROM golden ORDER BY i) TO STDOUT (FORMAT binary)"
         with there.connection.cursor().copy(query) as copy:
             got = b"".join(copy)
-    same(got, copy_data([field] for field in data), f"{len(data)} filters through binary COPY and back")
+    same(got, copy_data([field] for field in data), f"{len(data)} values of {sql_type} through binary COPY and back")
 
 
-def refused_by_reference(data):
+def refused_by_reference(data, sql_type="bloomfilter"):
     try:
-        ref.decode(data)
+        DECODE[sql_type](data)
     except ref.Refused:
         return True
     return False
 
 
-def test_refusals(document):
-    refused = document["refused"]
+def test_refusals(refused, sql_type):
     for vector in refused:
-        ok(refused_by_reference(bytes.fromhex(vector["bytes"])), f"reference.py refuses: {vector['why']}")
+        by_reference = refused_by_reference(bytes.fromhex(vector["bytes"]), sql_type)
+        ok(by_reference, f"reference.py refuses: {vector['why']}")
 
-    for name, cast in (("text", "bloomfilter"), ("bytea", "bytea::bloomfilter")):
+    for name, cast in (("text", sql_type), ("bytea", f"bytea::{sql_type}")):
         statements = [f"SELECT '\\x{vector['bytes']}'::{cast}" for vector in refused]
         for vector, answer in zip(refused, ask(f"pg_temp.refusal({quote(s)})" for s in statements)):
             ok(re.match("22|54", answer), f"refused as {name}: {vector['why']}", answer)
 
-    with Session("CREATE TEMP TABLE golden (f bloomfilter)") as there:
+    with Session(f"CREATE TEMP TABLE golden (f {sql_type})") as there:
         for vector in refused:
             try:
                 copy_in(there.connection, copy_data([[bytes.fromhex(vector["bytes"])]]))
@@ -243,6 +266,16 @@ def test_refusals(document):
                 pass
             (rows,) = there.ask("SELECT count(*) FROM golden; TRUNCATE golden")
             same(rows, "0", f"refused in binary COPY: {vector['why']}")
+
+
+def test_bytes_of_the_other_type(values, sql_type):
+    """Each type refuses the bytes of the other."""
+    other = OTHER_TYPE[sql_type]
+    by_reference = all(refused_by_reference(f.encode(), other) for f in values.values())
+    ok(by_reference, f"reference.py refuses {len(values)} values of {sql_type} as {other}")
+    statements = [f"SELECT {quote(hex_of(f))}::bytea::{other}" for f in values.values()]
+    answers = set(ask(f"pg_temp.refusal({quote(statement)})" for statement in statements))
+    same(answers, {"22P03"}, f"{len(values)} values of {sql_type} are refused as {other}")
 
 
 def damage(rng, sound):
@@ -262,29 +295,30 @@ def damage(rng, sound):
 
 
 TAKEN = """CREATE FUNCTION pg_temp.taken(data bytea) RETURNS text LANGUAGE plpgsql AS $$
-    BEGIN RETURN data::bloomfilter::bytea = data; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END $$;
+    BEGIN RETURN data::{0}::bytea = data; EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE; END $$;
 """
 
 
-def test_random_bytes(rng, filters):
-    """Server and reference refuse the same damaged filters."""
-    sound = [f.encode() for f in filters.values() if len(f.encode()) < 200]
+def test_random_bytes(rng, values, sql_type):
+    """Server and reference refuse the same damaged values."""
+    sound = [f.encode() for f in values.values() if len(f.encode()) < 200]
     damaged = [damage(rng, rng.choice(sound)) for _ in range(2000)]
-    answers = session.ask(TAKEN + "".join(f"SELECT pg_temp.taken('\\x{data.hex()}');\n" for data in damaged))
-    expected = ["refused" if refused_by_reference(data) else "true" for data in damaged]
+    questions = "".join(f"SELECT pg_temp.taken('\\x{data.hex()}');\n" for data in damaged)
+    answers = session.ask(TAKEN.format(sql_type) + questions)
+    expected = ["refused" if refused_by_reference(data, sql_type) else "true" for data in damaged]
     differing = [
         (data.hex(), answer, want)
         for data, answer, want in zip(damaged, answers, expected)
         if not (answer == want or want == "refused" and re.match("22|54", answer))
     ]
     taken = expected.count("true")
-    ok(not differing, f"{len(damaged)} damaged filters: {taken} still are filters, to both", *differing[:5])
-    again = (data == ref.decode(data).encode() for data, want in zip(damaged, expected) if want == "true")
+    ok(not differing, f"{len(damaged)} damaged {sql_type}s: {taken} still are sound, to both", *differing[:5])
+    again = (data == DECODE[sql_type](data).encode() for data, want in zip(damaged, expected) if want == "true")
     ok(all(again), "reference.py gives them back unchanged")
 
 
 def test_estimates(name, filters):
-    answers = ask(f"bloom_cardinality({value(f)}) || ' ' || bloom_fpp({value(f)})" for f in filters.values())
+    answers = ask(f"bloom_cardinality({literal(f)}) || ' ' || bloom_fpp({literal(f)})" for f in filters.values())
     for (vector, f), answer in zip(filters.items(), answers):
         cardinality, rate = answer.split()
         close(cardinality, f.cardinality(), f"{name} {vector}: cardinality")
@@ -483,7 +517,8 @@ def ask_or_refusal(expressions):
     function = (
         "CREATE FUNCTION pg_temp.attempt(expression text) RETURNS text LANGUAGE plpgsql AS $$ DECLARE r text;\n"
         "BEGIN EXECUTE 'SELECT (' || expression || ')::text' INTO r; RETURN r;\n"
-        "EXCEPTION WHEN invalid_parameter_value OR datatype_mismatch THEN RETURN 'refused'; END $$;\n"
+        "EXCEPTION WHEN invalid_parameter_value OR datatype_mismatch OR numeric_value_out_of_range THEN\n"
+        "RETURN 'refused'; END $$;\n"
     )
     return session.ask(function + "".join(f"SELECT pg_temp.attempt({quote(e)});\n" for e in expressions))
 
@@ -569,13 +604,19 @@ def usable_vectors(encoding, version):
         return int(version) >= 140000 or not ("Infinity" in literal and "numeric" in literal)
 
     document = golden.read()
-    filters = golden.filters_of(document)
-    test_vectors_are_the_references(document, filters)
+    filters, counters = golden.filters_of(document), golden.counters_of(document)
+    test_vectors_are_the_references(document, filters, counters)
     document["hashes"] = [v for v in document["hashes"] if usable(v["element"])]
     document["filters"] = [v for v in document["filters"] if all(map(usable, v.get("elements", ())))]
     filters = {vector["name"]: filters[vector["name"]] for vector in document["filters"]}
     document["operations"] = [v for v in document["operations"] if all(name in filters for name in v["of"])]
-    return document, filters
+    document["counters"] = [v for v in document["counters"] if all(map(usable, v.get("elements", ())))]
+    counters = {vector["name"]: counters[vector["name"]] for vector in document["counters"]}
+    results = {vector["name"] for vector in document["counter_operations"] if "name" in vector}
+    document["counter_operations"] = [
+        v for v in document["counter_operations"] if all(name in counters or name in results for name in v["of"])
+    ]
+    return document, filters, counters
 
 
 def test_random(encoding, filters):
@@ -583,28 +624,293 @@ def test_random(encoding, filters):
     alphabet = "abc defgh'\\" + ("äöüßé" if encoding == "LATIN1" else "")
     if encoding in ("UTF8", "SQL_ASCII"):
         alphabet += "äß東京🐘"
-    test_random_bytes(rng, filters)
+    test_random_bytes(rng, filters, "bloomfilter")
     test_random_sizes(rng)
     test_estimates("random filter", test_random_filters(rng, alphabet))
     for test in test_membership, test_random_operations, test_random_aggregates, test_random_folds:
         test(rng)
 
 
+# Counters
+
+
+def sql_numbered_source(vector):
+    """Rows of an element x and its number n."""
+    numbers = vector["numbers"]
+    if "series" in vector:
+        first, last = vector["series"]
+        number = f"({sql_array(numbers)})[(i - {first}) % {len(numbers)} + 1]"
+        return f"(SELECT i AS i, i::bigint AS x, {number} AS n FROM generate_series({first}, {last}) AS i) AS v"
+    if not vector["elements"]:
+        return "(VALUES (1, NULL::integer, 1)) AS v(i, x, n)"
+    rows = zip(vector["elements"], itertools.cycle(numbers))
+    return "(VALUES " + ", ".join(f"({i}, {e}, {n})" for i, (e, n) in enumerate(rows)) + ") AS v(i, x, n)"
+
+
+def sql_array(numbers):
+    return f"ARRAY{numbers}::integer[]"
+
+
+def sql_create_counter(layout, rate, items, width=4, seed=0):
+    return f"bloom_create_counter({items}, {rate!r}, {width}, '{layout}', {quote(str(seed))}::bigint)"
+
+
+def counter_templates(vector, create):
+    """What bloom_counter_agg and bloom_level_agg may be given besides the elements to get these parameters."""
+    rate, items, usual = vector["rate"], vector["items"], vector["width"] == 4 and vector["seed"] == "0"
+    if items is None:
+        unsized = literal(ref.empty_counter(rate, width=vector["width"], seed=int(vector["seed"])))
+        return [f", {unsized}"] + [f", NULL, {rate!r}"] * usual + [""] * (usual and rate == 0.01)
+    if vector["layout"] == "blocked" and usual:
+        return [f", {create}", f", {items}, {rate!r}"] + [f", {items}"] * (rate == 0.01)
+    return [f", {create}"]
+
+
+def ways_to_build_counter(vector):
+    """SQL expressions that must all give the bytes of that vector."""
+    source, levels = sql_numbered_source(vector), vector["contents"] == "levels"
+    limit, items = (1 << vector["width"]) - 1, vector["items"]
+    create = sql_create_counter(vector["layout"], vector["rate"], items, vector["width"], vector["seed"])
+    for template in counter_templates(vector, create):
+        for order in ("v.i", "v.i DESC", "md5(v.i::text)"):
+            if levels:
+                aggregate = f"(SELECT bloom_level_agg(x, n{template} ORDER BY {order}) FROM {source})"
+            else:
+                rows = f"{source}, generate_series(1, n)"
+                aggregate = f"(SELECT bloom_counter_agg(x{template} ORDER BY {order}) FROM {rows})"
+            yield f"aggregate (x{template[:40]}), by {order}", aggregate
+    if items is not None and vector["numbers"]:
+        yield from ways_to_build_counter_by_element(vector, create, limit)
+
+
+def ways_to_build_counter_by_element(vector, create, limit):
+    source, levels = sql_numbered_source(vector), vector["contents"] == "levels"
+
+    def with_element(counter, x, n):
+        return f"bloom_raise({counter}, {x}, {n})" if levels else f"pg_temp.add_times({counter}, {x}, {n}, {limit})"
+
+    aggregate = "bloom_union_agg" if levels else "bloom_sum_agg"
+    yield f"{aggregate} of single elements", f"(SELECT {aggregate}({with_element(create, 'x', 'n')}) FROM {source})"
+    if "series" in vector:
+        for order in ("i", "i DESC"):
+            arrays = f"array_agg(x ORDER BY {order}), array_agg(n ORDER BY {order})"
+            filled = f"pg_temp.fill({create}, {arrays}, {str(levels).lower()}, {limit})"
+            yield f"one element after the other, by {order}", f"(SELECT {filled} FROM {source})"
+    else:
+        pairs = list(zip(vector["elements"], itertools.cycle(vector["numbers"])))
+        for some in (pairs, pairs[::-1]):
+            yield f"{len(some)} elements", functools.reduce(lambda c, pair: with_element(c, *pair), some, create)
+
+
+def test_built_counters(document, counters):
+    nothing = hex_of(ref.empty_counter())
+    for aggregate in "bloom_counter_agg(1)", "bloom_level_agg(1, 1)", "bloom_sum_agg(c)", "bloom_union_agg(c)":
+        (answer,) = ask([f"{aggregate} FROM (SELECT NULL::bloomcounter AS c) AS s WHERE false"])
+        same(answer, nothing, f"{aggregate} over no rows")
+    cases = [
+        (vector["name"], how, expression)
+        for vector in document["counters"]
+        for how, expression in ways_to_build_counter(vector)
+    ]
+    for (name, how, _), answer in zip(cases, ask(digest(expression) for _, _, expression in cases)):
+        same(answer, digest_of(counters[name]), f"{name}: {how}")
+
+
+def test_counters_as_filters(document, counters):
+    """The cast of a counter has the bytes of a filter that never was a counter."""
+    for vector, answer in zip(
+        document["counters"], ask(digest(f"{literal(counters[v['name']])}::bloomfilter") for v in document["counters"])
+    ):
+        same(answer, digest_of(filter_of(vector)), f"{vector['name']}: as a filter")
+
+
+def test_counts(counters):
+    """What is read, too much included."""
+    numbers = series(1, 300)
+    chosen = {name: c for name, c in counters.items() if c.element_class == ref.CLASSES["bigint"] and c.m > 0}
+    answers = ask(
+        f"string_agg(bloom_count(c, x) || ' ' || (c @> x)::int, ',' ORDER BY x) "
+        f"FROM generate_series(1::bigint, {len(numbers)}) AS x, (SELECT {literal(c)} AS c) AS s"
+        for c in chosen.values()
+    )
+    for (name, c), answer in zip(chosen.items(), answers):
+        reads = [c.read(an_element) for an_element in numbers]
+        same(answer, ",".join(f"{read} {int(read > 0)}" for read in reads), f"{name}: what 1 to {len(numbers)} read")
+
+
+def test_totals(name, counters):
+    totals = {vector: c for vector, c in counters.items() if not c.levels}
+    for (vector, c), answer in zip(totals.items(), ask(f"bloom_total({literal(c)})" for c in totals.values())):
+        close(answer, c.total(), f"{name} {vector}: total")
+    levels = [c for c in counters.values() if c.levels]
+    answers = set(ask_or_refusal(f"bloom_total({literal(c)})" for c in levels))
+    same(answers, {"refused"}, f"{name}: {len(levels)} counters of levels have no total")
+
+
+def info_of(c):
+    """The columns of bloom_info that follow from the bytes, as text; what is null is empty."""
+    known = [
+        c.layout, kind(c), "levels" if c.levels else "counts", c.width, c.m or "", c.k,
+    ]  # fmt: skip
+    if c.sparse:
+        return "|".join(map(str, known + [""] * 3))
+    B, nblocks = ref.geometry(c.layout, c.m)
+    full = sum(0 not in c.numbers[i * B : (i + 1) * B] for i in range(nblocks))
+    return "|".join(map(str, known + [ref.count_set(c.numbers), c.numbers.count(c.limit), full]))
+
+
+def test_info(counters):
+    columns = (
+        "layout, representation, contents, counter_bits, positions, hashes, positions_set, saturated, full_blocks"
+    )
+    answers = ask(f"{columns} FROM bloom_info({literal(c)})" for c in counters.values())
+    for (name, c), answer in zip(counters.items(), answers):
+        same(answer, info_of(c), f"{name}: bloom_info")
+
+
+COUNTER_SQL = {
+    "sum": "{0} + {1}", "difference": "{0} - {1}", "union": "{0} | {1}", "intersection": "{0} & {1}",
+    "add": "bloom_add({0}, {1}, {2})", "remove": "bloom_remove({0}, {1}, {2})", "raise": "bloom_raise({0}, {1}, {2})",
+    "decay": "bloom_decay({0}, {1})", "at_least": "bloom_at_least({0}, {1})", "to_filter": "({0})::bloomfilter",
+}  # fmt: skip
+
+
+def sql_operation(vector, known):
+    operands = [literal(known[name]) for name in vector["of"]]
+    if vector["operation"] not in COUNTER_SQL:
+        return f"(SELECT bloom_{vector['operation']}(x) FROM {sql_values(operands)})"
+    more = [vector[key] for key in ("element", "number") if key in vector]
+    return COUNTER_SQL[vector["operation"]].format(*operands, *more)
+
+
+def test_counter_operations(document, counters):
+    vectors = document["counter_operations"]
+    results = golden.counter_results(document, counters)
+    known = {**counters, **{v["name"]: result for v, result in zip(vectors, results) if "name" in v}}
+    answers = ask_or_refusal(sql_operation(vector, known) for vector in vectors)
+    for vector, result, answer in zip(vectors, results, answers):
+        more = " ".join(str(vector[key]) for key in ("element", "number") if key in vector)
+        name = f"{vector['operation']} of {', '.join(vector['of'])} {more}"
+        same(answer, hex_of(result) if result else "refused", name)
+
+
+# Random comparisons of counters
+
+
+def random_counter(rng, layout, k, seed, m, width):
+    """Empty, sparse or dense, counts or levels, with a rate of its own; rarely without a size."""
+    c = ref.Counter(layout, k, ref.single(random_number(rng, 1e-9, 0.5)), seed, m, width=width)
+    how = rng.choice(("unsized", "empty", "few", "few", "some", "some", "many", "numbers", "numbers"))
+    if how == "unsized":
+        return replace(c, layout="blocked", m=0, width=rng.choice((4, 8, 16)))
+    if how == "empty":
+        return c
+    numbers = (1, 1, 2, 3, c.limit - 1, c.limit)
+    if how == "numbers":
+        few = rng.random() < 0.5
+        drawn = rng.choices((0, 1, c.limit) if few else numbers, weights=(20, 5, 1) if few else None, k=m)
+        return replace(c, element_class=20, levels=rng.random() < 0.4, listed=None, numbers=tuple(drawn))
+    elements = rng.sample(NUMBERS, {"few": 3, "some": 12, "many": 60}[how])
+    pairs = [(an_element, rng.choice(numbers)) for an_element in elements]
+    return c.lift(pairs) if rng.random() < 0.4 else c.count(pairs)
+
+
+NUMBERS = series(1, 80)
+
+
+def random_parameters(rng):
+    layout = rng.choice(ref.LAYOUTS)
+    unit = 512 if layout == "blocked" else 64
+    return layout, rng.randint(1, 20), rng.getrandbits(64), unit * rng.choice((1, 1, 2, 3)), rng.choice((4, 8, 16))
+
+
+def described(*counters):
+    return " and ".join(f"{kind(c)} {'levels' if c.levels else 'counts'} {c.width}x{c.m}" for c in counters)
+
+
+def test_random_counter_operations(rng):
+    cases = []
+    for _ in range(400):
+        parameters = random_parameters(rng)
+        a, b = random_counter(rng, *parameters), random_counter(rng, *parameters)
+        if rng.random() < 0.05:
+            b = rng.choice((random_counter(rng, *random_parameters(rng)), replace(b, k=33 - b.k)))
+        elif rng.random() < 0.3 and not a.without_size and not b.without_size:
+            a = ref.sum_of(a, b)
+        cases.append((a, b))
+    for operation, compute in (
+        ("sum", ref.sum_of), ("difference", ref.difference), ("union", ref.greater), ("intersection", ref.lesser),
+    ):  # fmt: skip
+        answers = ask_or_refusal(COUNTER_SQL[operation].format(*map(literal, case)) for case in cases)
+        for case, answer in zip(cases, answers):
+            same(answer, attempt(compute, *case), f"random {operation}: {described(*case)}")
+
+
+def test_random_counter_aggregates(rng):
+    for name, operation in (("bloom_sum_agg", ref.sum_agg), ("bloom_union_agg", ref.greater_agg)):
+        cases = []
+        for _ in range(60):
+            parameters = random_parameters(rng)
+            cases.append([random_counter(rng, *parameters) for _ in range(rng.randint(1, 6))])
+        answers = ask(f"{name}(x ORDER BY i) FROM {sql_values(list(map(literal, case)))}" for case in cases)
+        for case, answer in zip(cases, answers):
+            same(answer, hex_of(operation(case[::-1])), f"random {name}: {described(*case)}")
+
+
+def test_random_changes(rng):
+    """One element, or all numbers."""
+    cases = []
+    for _ in range(600):
+        c = random_counter(rng, *random_parameters(rng))
+        operation = rng.choice(("add", "remove", "remove", "remove", "raise", "decay", "at_least"))
+        number = rng.choice((1, 1, 2, 3, c.limit - 1, c.limit, 0, c.limit + 1))
+        element = rng.randint(1, 80)
+        both = operation in ("add", "remove", "raise")
+        arguments = [NUMBERS[element - 1], number] if both else [number]
+        sql = COUNTER_SQL[operation].format(literal(c), *([f"{element}::bigint", number] if both else [number]))
+        cases.append((f"random {operation} of {number}: {described(c)}", operation, c, arguments, sql))
+    for (name, operation, c, arguments, _), answer in zip(cases, ask_or_refusal(case[-1] for case in cases)):
+        same(answer, attempt(golden.COUNTER_OPERATIONS[operation], c, *arguments), name)
+
+
+def test_counters(document, counters, rng):
+    test_built_counters(document, counters)
+    test_counters_as_filters(document, counters)
+    accepted = {
+        f"accepted, {v['why']}": ref.decode_counter(bytes.fromhex(v["bytes"])) for v in document["accepted_counters"]
+    }
+    everything = {**counters, **accepted}
+    test_round_trips(everything, "bloomcounter")
+    test_binary_copy(everything, "bloomcounter")
+    test_refusals(document["refused_counters"], "bloomcounter")
+    test_bytes_of_the_other_type(everything, "bloomcounter")
+    test_counts(counters)
+    test_estimates("golden counter", everything)
+    test_totals("golden counter", everything)
+    test_info(everything)
+    test_counter_operations(document, counters)
+    test_random_bytes(rng, everything, "bloomcounter")
+    for test in test_random_counter_operations, test_random_counter_aggregates, test_random_changes:
+        test(rng)
+
+
 def main():
     encoding, version = session.ask("SHOW server_encoding; SHOW server_version_num")
-    document, filters = usable_vectors(encoding, version)
+    document, filters, counters = usable_vectors(encoding, version)
     test_hashes(document)
     test_equality(document)
     test_sizes(document)
     test_built_filters(document, filters)
     accepted = {f"accepted, {v['why']}": ref.decode(bytes.fromhex(v["bytes"])) for v in document["accepted"]}
     everything = {**filters, **accepted}
-    test_round_trips(everything)
-    test_binary_copy(everything)
-    test_refusals(document)
+    test_round_trips(everything, "bloomfilter")
+    test_binary_copy(everything, "bloomfilter")
+    test_refusals(document["refused"], "bloomfilter")
+    test_bytes_of_the_other_type(everything, "bloomfilter")
     test_estimates("golden filter", everything)
     test_operations(document, filters)
     test_random(encoding, everything)
+    test_counters(document, counters, random.Random("bloomcounter"))
     done()
 
 
