@@ -15,108 +15,22 @@
  *	union FILTER FILTER, intersection FILTER FILTER, fold FILTER M,
  *	fold_like FILTER FILTER						or refused
  *
- * check.py asks.  What the extension does besides, from SQL's elements to
- * their canonical bytes and to memory that grows, is not tested here.
+ * answer_counters.c has more about counters.  check.py asks.  What the
+ * extension does besides, from SQL's elements to their canonical bytes and to
+ * memory that grows, is not tested here.
  */
-#include <math.h>
-#include <stdio.h>
+#include "answer.h"
 
 #include "bulk.h"
 #include "compatible.h"
 #include "estimate.h"
-#include "format.h"
 #include "hash.h"
-#include "hex.h"
-#include "layout.h"
 #include "probe.h"
-#include "reference.h"
-#include "sparse.h"
 #include "stream.h"
 
 #define PIECE_BYTES		(BF_BLOCK_BYTES * 5)
 
-/* The next word of the question; there must be one. */
-static char *
-word(void)
-{
-	char	   *next = strtok(NULL, " \n");
-
-	if (next == NULL)
-		abort();
-	return next;
-}
-
-/* A number, of which SQL's seeds may be negative. */
-static uint64_t
-number(void)
-{
-	char	   *text = word();
-
-	return text[0] == '-' ? (uint64_t) strtoll(text, NULL, 10) : strtoull(text, NULL, 10);
-}
-
-static uint8_t *
-bytes_of(const char *digits, size_t *size)
-{
-	uint8_t    *bytes;
-
-	*size = strcmp(digits, "-") == 0 ? 0 : strlen(digits) / 2;
-	bytes = allocate(*size);
-	if (!bf_hex_decode(digits, *size, bytes))
-		abort();
-	return bytes;
-}
-
-static void
-print_hex(const uint8_t *bytes, size_t size)
-{
-	char	   *digits = allocate(2 * size + 1);
-
-	bf_hex_encode(bytes, size, digits);
-	puts(digits);
-	free(digits);
-}
-
-/* Prints a filter with that payload. */
-static void
-print_filter(const bf_filter *filter, const uint8_t *payload)
-{
-	size_t		size = bf_encoded_size(filter);
-	uint8_t    *bytes = allocate(size);
-
-	memcpy(bf_encode_header(filter, bytes), payload, bf_payload_size(filter));
-	print_hex(bytes, size);
-	free(bytes);
-}
-
-static bf_status
-decode(const uint8_t *bytes, size_t size, bf_filter *filter)
-{
-	bf_status	status = bf_decode(bytes, size, BF_VALUE, filter);
-
-	if (status.error == BF_OK && filter->sparse)
-		status = bf_check_hashes(filter, 0, filter->nhashes);
-	return status;
-}
-
-/* A filter of the question, in memory of its own. */
-static bf_filter
-filter_asked_about(void)
-{
-	size_t		size;
-	uint8_t    *bytes = bytes_of(word(), &size);
-	bf_filter	filter;
-
-	if (decode(bytes, size, &filter).error != BF_OK)
-		abort();
-	return filter;
-}
-
-static void
-release(bf_filter *filter)
-{
-	free((uint8_t *) filter->payload - BF_HEADER_SIZE);
-}
+bf_solutions solutions;
 
 static void
 answer_hash(void)
@@ -130,21 +44,6 @@ answer_hash(void)
 		abort();
 	printf("%016llx\n", (unsigned long long) hash);
 	free(bytes);
-}
-
-static bf_solutions solutions;
-
-static bf_params
-take_params(uint64_t *items)
-{
-	bf_params	params = {.layout = strcmp(word(), "classic") == 0 ? BF_CLASSIC : BF_BLOCKED};
-
-	params.rate = strtof(word(), NULL);
-	params.k = bf_k_for_rate(params.layout, params.rate);
-	*items = number();
-	if (*items > 0)
-		params.m = bf_bits_for(&solutions, params.layout, params.k, params.rate, *items);
-	return params;
 }
 
 static void
@@ -166,11 +65,7 @@ print_built(bf_params *params, bool sized, uint64_t *hashes, size_t count)
 
 	count = sort_hashes(hashes, count);
 	if (!sized && count > 0)
-	{
-		for (params->m = BF_BLOCK_BITS;
-			 bf_capacity(&solutions, BF_BLOCKED, params->k, params->rate, params->m) < count;)
-			params->m *= 2;
-	}
+		params->m = own_size(params, count);
 	filter.params = *params;
 	filter.sparse = count <= bf_sparse_limit(params);
 	filter.nhashes = filter.sparse ? count : 0;
@@ -218,24 +113,9 @@ answer_build(bool series)
 }
 
 static void
-answer_read(void)
-{
-	size_t		size;
-	uint8_t    *bytes = bytes_of(word(), &size);
-	bf_filter	filter;
-	bf_status	status = decode(bytes, size, &filter);
-
-	if (status.error == BF_OK)
-		print_filter(&filter, filter.payload);
-	else
-		printf("refused: %d\n", (int) status.error);
-	free(bytes);
-}
-
-static void
 answer_measure(void)
 {
-	bf_filter	filter = filter_asked_about();
+	bf_filter	filter = asked_about(BF_VALUE);
 	bf_shape	shape = bf_shape_of(&filter.params);
 	uint64_t	set = filter.sparse ? 0 : bf_popcount(filter.payload, filter.params.m / 8);
 	bf_tally	tally = {.bits_set = 0};
@@ -352,8 +232,8 @@ print_of_unsized(const bf_filter *a, const bf_filter *b, const bf_params *params
 static void
 answer_combination(bool unite)
 {
-	bf_filter	a = filter_asked_about();
-	bf_filter	b = filter_asked_about();
+	bf_filter	a = asked_about(BF_VALUE);
+	bf_filter	b = asked_about(BF_VALUE);
 	bf_params	params;
 
 	params = bf_combined_params(&a.params, &b.params);
@@ -393,7 +273,7 @@ print_folded(const bf_filter *filter, uint64_t m, float rate)
 static void
 answer_fold(void)
 {
-	bf_filter	filter = filter_asked_about();
+	bf_filter	filter = asked_about(BF_VALUE);
 
 	print_folded(&filter, number(), filter.params.rate);
 	release(&filter);
@@ -402,8 +282,8 @@ answer_fold(void)
 static void
 answer_fold_like(void)
 {
-	bf_filter	filter = filter_asked_about();
-	bf_filter	like = filter_asked_about();
+	bf_filter	filter = asked_about(BF_VALUE);
+	bf_filter	like = asked_about(BF_VALUE);
 	bf_mismatch mismatch = bf_compare_params(&filter.params, &like.params);
 
 	if (mismatch != BF_MATCH && mismatch != BF_MISMATCH_SIZE)
@@ -433,7 +313,7 @@ answer(const char *question)
 	else if (strcmp(question, "build") == 0 || strcmp(question, "series") == 0)
 		answer_build(strcmp(question, "series") == 0);
 	else if (strcmp(question, "read") == 0)
-		answer_read();
+		answer_read(BF_VALUE);
 	else if (strcmp(question, "measure") == 0)
 		answer_measure();
 	else if (strcmp(question, "union") == 0 || strcmp(question, "intersection") == 0)
@@ -442,7 +322,7 @@ answer(const char *question)
 		answer_fold();
 	else if (strcmp(question, "fold_like") == 0)
 		answer_fold_like();
-	else
+	else if (!answer_about_counters(question))
 		abort();
 }
 

@@ -5,9 +5,11 @@ unchanged. test/unit/Makefile runs this."""
 
 import functools
 import hashlib
+import itertools
 import json
 import math
 import os
+import struct
 import subprocess
 import sys
 
@@ -66,6 +68,56 @@ def result_of(core, vector, filters):
     return core.ask(vector["operation"], *operands)
 
 
+def canonical_elements(vector, canonical):
+    if "series" not in vector:
+        return [canonical[element] for element in vector["elements"]]
+    first, last = vector["series"]
+    return [struct.pack("<q", number).hex() for number in range(first, last + 1)]
+
+
+def build_counter(core, vector, elements):
+    parameters = [vector[key] for key in ("layout", "rate", "items", "width", "seed", "class", "contents")]
+    pairs = zip((element or "-" for element in elements), itertools.cycle(vector["numbers"]))
+    return core.ask("counter", *(parameter or 0 for parameter in parameters), *itertools.chain(*pairs))
+
+
+COMBINATIONS = {
+    "sum": "sum", "difference": "difference", "union": "greater", "intersection": "lesser",
+    "sum_agg": "sum", "union_agg": "greater",
+}  # fmt: skip
+
+
+def change_counter(core, vector, operands, of_element):
+    if vector["operation"] in COMBINATIONS:
+        return functools.reduce(lambda a, b: core.ask(COMBINATIONS[vector["operation"]], a, b), operands)
+    if vector["operation"] == "to_filter":
+        return core.ask("at_least", *operands, 1)
+    element = of_element[vector["element"]] if "element" in vector else ()
+    return core.ask(vector["operation"], *operands, *element, vector["number"])
+
+
+def check_counters(core, document, canonical):
+    counters = {}
+    for vector in document["counters"]:
+        name, elements = vector["name"], canonical_elements(vector, canonical)
+        counter = counters[name] = build_counter(core, vector, elements)
+        same(recorded(vector, counter), expected(vector), f"built: counter {name}")
+        same(core.ask("read_counter", counter), counter, f"read and written: counter {name}")
+        reads = core.ask("numbers", counter, *(element or "-" for element in elements[:5]))
+        same(reads.split(), [str(number) for number in vector["reads"]], f"numbers: {name}")
+        got = list(map(float, core.ask("measure_counter", counter).split()))
+        wanted = [float(vector[key]) for key in ("cardinality", "current_rate", "total") if vector[key] is not None]
+        right = len(got) == len(wanted) and all(map(near, got, wanted))
+        ok(right, f"cardinality, rate and total: {name}", f"got      {got}", f"expected {wanted}")
+    of_element = {v["element"]: (v["class"], v["canonical"] or "-") for v in document["hashes"]}
+    for vector in document["counter_operations"]:
+        operands = [counters[name] for name in vector["of"]]
+        answer = change_counter(core, vector, operands, of_element)
+        same(recorded(vector, answer), expected(vector), f"{vector['operation']} of {' and '.join(vector['of'])}")
+        if "name" in vector:
+            counters[vector["name"]] = answer
+
+
 def main():
     core = Core(sys.argv[1:])
     with open(VECTORS, encoding="utf-8") as file:
@@ -89,11 +141,13 @@ def main():
     for vector in document["operations"]:
         got = recorded(vector, result_of(core, vector, filters))
         same(got, expected(vector), f"{vector['operation']} of {' and '.join(vector['of'])}")
-    for vector in document["accepted"]:
-        same(core.ask("read", vector["bytes"]), vector["bytes"], f"read and written: {vector['why']}")
-    for vector in document["refused"]:
-        got = core.ask("read", vector["bytes"])
-        ok(got.startswith("refused"), f"refused: {vector['why']}", f"got {got}")
+    check_counters(core, document, canonical)
+    for suffix, question in (("", "read"), ("_counters", "read_counter")):
+        for vector in document["accepted" + suffix]:
+            same(core.ask(question, vector["bytes"]), vector["bytes"], f"read and written: {vector['why']}")
+        for vector in document["refused" + suffix]:
+            got = core.ask(question, vector["bytes"])
+            ok(got.startswith("refused"), f"refused: {vector['why']}", f"got {got}")
     done()
 
 
