@@ -857,6 +857,32 @@ def test_random_counter_aggregates(rng):
             same(answer, hex_of(operation(case[::-1])), f"random {name}: {described(*case)}")
 
 
+def test_random_extensions(rng):
+    """Aggregates that add to a counter, in any order."""
+    cases = []
+    for _ in range(200):
+        c = random_counter(rng, *random_parameters(rng))
+        if c.without_size:
+            c = ref.empty_counter(c.p, width=c.width, seed=c.seed)
+        numbers = (1, 1, 2, 3, c.limit if c.width < 16 else 9)
+        pairs = [(element, rng.choice(numbers)) for element in rng.choices(range(1, 81), k=rng.choice((1, 4, 12, 40)))]
+        cases.append((c, pairs))
+    for name, rows, change in (
+        ("bloom_counter_agg(x", "generate_series(1, n)", ref.Counter.count),
+        ("bloom_level_agg(x, n", "generate_series(1, 1)", ref.Counter.lift),
+    ):
+        answers = ask(
+            f"{name}, {literal(c)} ORDER BY md5(v::text)) "
+            f"FROM (VALUES {', '.join(f'({x}::bigint, {n})' for x, n in pairs)}) AS v(x, n), {rows}"
+            for c, pairs in cases
+        )
+        for (c, pairs), answer in zip(cases, answers):
+            numbered = [(NUMBERS[x - 1], n) for x, n in pairs]
+            sized = ref.create_for(c.p, numbered, width=c.width, seed=c.seed) if c.without_size else c
+            expected = change(sized, numbered)
+            same(answer, hex_of(expected), f"random {name}): {described(c)} becomes {described(expected)}")
+
+
 def test_random_changes(rng):
     """One element, or all numbers."""
     cases = []
@@ -890,7 +916,9 @@ def test_counters(document, counters, rng):
     test_info(everything)
     test_counter_operations(document, counters)
     test_random_bytes(rng, everything, "bloomcounter")
-    for test in test_random_counter_operations, test_random_counter_aggregates, test_random_changes:
+    for test in (
+        test_random_counter_operations, test_random_counter_aggregates, test_random_extensions, test_random_changes,
+    ):  # fmt: skip
         test(rng)
 
 
