@@ -651,7 +651,7 @@ def sql_array(numbers):
     return f"ARRAY{numbers}::integer[]"
 
 
-def sql_create_counter(layout, rate, items, width=4, seed=0):
+def sql_create_counter(layout, rate, items, width, seed=0):
     return f"bloom_create_counter({items}, {rate!r}, {width}, '{layout}', {quote(str(seed))}::bigint)"
 
 
@@ -718,9 +718,8 @@ def test_built_counters(document, counters):
 
 def test_counters_as_filters(document, counters):
     """The cast of a counter has the bytes of a filter that never was a counter."""
-    for vector, answer in zip(
-        document["counters"], ask(digest(f"{literal(counters[v['name']])}::bloomfilter") for v in document["counters"])
-    ):
+    answers = ask(digest(f"{literal(c)}::bloomfilter") for c in counters.values())
+    for vector, answer in zip(document["counters"], answers):
         same(answer, digest_of(filter_of(vector)), f"{vector['name']}: as a filter")
 
 
@@ -749,9 +748,7 @@ def test_totals(name, counters):
 
 def info_of(c):
     """The columns of bloom_info that follow from the bytes, as text; what is null is empty."""
-    known = [
-        c.layout, kind(c), "levels" if c.levels else "counts", c.width, c.m or "", c.k,
-    ]  # fmt: skip
+    known = [c.layout, kind(c), "levels" if c.levels else "counts", c.width, c.m or "", c.k]
     if c.sparse:
         return "|".join(map(str, known + [""] * 3))
     B, nblocks = ref.geometry(c.layout, c.m)
@@ -760,9 +757,7 @@ def info_of(c):
 
 
 def test_info(counters):
-    columns = (
-        "layout, representation, contents, counter_bits, positions, hashes, positions_set, saturated, full_blocks"
-    )
+    columns = "layout, representation, contents, counter_bits, positions, hashes, positions_set, saturated, full_blocks"
     answers = ask(f"{columns} FROM bloom_info({literal(c)})" for c in counters.values())
     for (name, c), answer in zip(counters.items(), answers):
         same(answer, info_of(c), f"{name}: bloom_info")
@@ -826,6 +821,24 @@ def random_parameters(rng):
 
 def described(*counters):
     return " and ".join(f"{kind(c)} {'levels' if c.levels else 'counts'} {c.width}x{c.m}" for c in counters)
+
+
+def test_random_counter_sizes(rng):
+    for _ in range(100):
+        layout, rate, width = rng.choice(ref.LAYOUTS), random_number(rng, 1e-9, 0.5), rng.choice((4, 8, 16))
+        items = round(random_number(rng, 1, 1e8))
+        name = f"random size of a counter: {layout}, {rate}, {items}, {width} bits"
+        create = sql_create_counter(layout, rate, items, width)
+        size = f"bloom_counter_bytes({items}, {rate!r}, {width}, '{layout}')"
+        try:
+            expected = ref.create_counter(layout, rate, items=items, width=width)
+        except ValueError:
+            for sql in create, size:
+                same(session.ask(f"SELECT pg_temp.refusal({quote(f'SELECT {sql}')})"), ["54000"], f"{name}: too many")
+        else:
+            same(ask([create]), [hex_of(expected)], name)
+            stored = 4 + 28 + expected.m * width // 8  # the stored form has PostgreSQL's header of 4 bytes
+            same(ask([size]), [str(stored)], f"{name}: bytes")
 
 
 def test_random_counter_operations(rng):
@@ -917,7 +930,8 @@ def test_counters(document, counters, rng):
     test_counter_operations(document, counters)
     test_random_bytes(rng, everything, "bloomcounter")
     for test in (
-        test_random_counter_operations, test_random_counter_aggregates, test_random_extensions, test_random_changes,
+        test_random_counter_sizes, test_random_counter_operations, test_random_counter_aggregates,
+        test_random_extensions, test_random_changes,
     ):  # fmt: skip
         test(rng)
 
