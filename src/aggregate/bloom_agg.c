@@ -100,14 +100,13 @@ get_build_site(FunctionCallInfo fcinfo, const BuildForm *form)
 }
 
 static pg_noinline BuildState *
-begin_build(FunctionCallInfo fcinfo, BuildType type, bool levels, const bf_params *params)
+begin_build(FunctionCallInfo fcinfo, BuildType type, bool raises, const bf_params *params)
 {
 	MemoryContext context = require_aggregate(fcinfo);
 	BuildState *state = MemoryContextAllocZero(context, sizeof(*state));
 
 	state->type = type;
-	begin_accumulator(&state->accumulator, params, levels, context);
-	state->accumulator.levels = levels;
+	begin_accumulator(&state->accumulator, params, raises, context);
 	return state;
 }
 
@@ -148,9 +147,13 @@ add_argument(FunctionCallInfo fcinfo, const BuildForm *form, BuildState *state,
 	hash = element->hash(PG_GETARG_DATUM(1), params->seed);
 	if (form->type == BUILD_FILTER)
 		accumulate_hash(&state->accumulator, hash);
+	else if (!form->levels)
+		accumulate_number(&state->accumulator, hash, 1);
 	else
-		accumulate_number(&state->accumulator, hash,
-						  form->levels ? get_level(fcinfo, params->counter_bits) : 1);
+	{
+		accumulate_number(&state->accumulator, hash, get_level(fcinfo, params->counter_bits));
+		state->accumulator.levels = true;
+	}
 }
 
 /* (element) */
@@ -246,7 +249,7 @@ begin_extending_build(FunctionCallInfo fcinfo, const BuildForm *form, Datum valu
 
 	open_value(value, form->type == BUILD_FILTER ? BF_VALUE : BF_COUNTER_VALUE, &filter);
 	state = begin_build(fcinfo, form->type, form->levels, &filter.params);
-	state->accumulator.levels |= filter.levels;
+	state->accumulator.levels = filter.levels;
 	accumulate_filter(&state->accumulator, &filter);
 	return state;
 }

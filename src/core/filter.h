@@ -94,9 +94,6 @@ typedef struct bf_filter
  * Raising, decay and the greater or lesser of two counters yield levels.  Both
  * kinds are never below the truth.  But levels lack the sums that removal
  * needs: removing one element would take another one's number below the truth.
- *
- * A sparse counter of counts becomes dense by adding its numbers, one of levels
- * by raising to them.
  */
 
 #endif							/* BF_FILTER_H */

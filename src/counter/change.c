@@ -136,7 +136,7 @@ change_counter(const bf_filter *counter, const bf_params *params, Change change,
 												bf_number_limit(params->counter_bits)));
 	source.params = *params;
 	source.levels = result.levels;
-	value = make_dense_value(&source, &result, &numbers);
+	value = make_dense_value(&source, change == CHANGE_RAISE, &result, &numbers);
 	change_dense(numbers, params, change, hash, number);
 	return value;
 }
@@ -298,7 +298,7 @@ bloomcounter_decay(PG_FUNCTION_ARGS)
 	if (counter.sparse)
 		PG_RETURN_POINTER(decay_sparse(&counter, by));
 	counter.levels = true;
-	value = make_dense_value(&counter, &dense, &numbers);
+	value = make_dense_value(&counter, false, &dense, &numbers);
 	decay_numbers(numbers, bf_payload_size(&dense), dense.params.counter_bits, by);
 	PG_RETURN_POINTER(value);
 }

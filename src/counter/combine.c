@@ -97,10 +97,9 @@ combine_dense(const bf_filter *left, const bf_filter *right, const bf_filter *re
 	uint8	   *numbers;
 	Bloomfilter *value;
 
-	/* an operand of a union becomes dense as the result does */
 	first.params = result->params;
 	first.levels = result->levels;
-	value = make_dense_value(&first, &dense, &numbers);
+	value = make_dense_value(&first, combination == BF_GREATER, &dense, &numbers);
 	if (right->sparse)
 		combine_elements(numbers, &dense, right, combination);
 	else if (!combine_numbers(numbers, right->payload, bf_payload_size(right),
@@ -196,6 +195,8 @@ combine_arguments(FunctionCallInfo fcinfo, bf_combination combination)
 	open_counter(PG_GETARG_DATUM(0), &left);
 	open_counter(PG_GETARG_DATUM(1), &right);
 	result.params = combine_params(&left.params, &right.params);
+	if (combination == BF_DIFFERENCE && right.params.m == 0)
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	if (is_empty(&right))
 		only = &left;
 	else if (is_empty(&left) && combination != BF_DIFFERENCE)

@@ -48,7 +48,7 @@ threshold_sparse(const bf_filter *counter, uint32 level, bf_filter *result)
 
 	if (result->nhashes <= bf_sparse_limit(&result->params))
 		return selected;
-	value = make_dense_value(result, &dense, &bits);
+	value = make_dense_value(result, false, &dense, &bits);
 	pfree(selected);
 	return value;
 }

@@ -87,9 +87,9 @@ make_empty_value(const bf_params *params)
 
 /* Adds all hashes of a sparse filter to a dense payload. */
 static void
-expand_hashes(const bf_filter *filter, uint8 *payload)
+expand_hashes(const bf_filter *filter, bool raises, uint8 *payload)
 {
-	bf_update	update = bf_update_of(&filter->params, filter->levels);
+	bf_update	update = bf_update_of(&filter->params, raises);
 
 	for (uint64 at = 0; at < filter->nhashes; at += CHUNK_HASHES)
 	{
@@ -99,7 +99,7 @@ expand_hashes(const bf_filter *filter, uint8 *payload)
 }
 
 Bloomfilter *
-make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **payload)
+make_dense_value(const bf_filter *filter, bool raises, bf_filter *dense, uint8 **payload)
 {
 	bf_filter	header = {.params = filter->params, .levels = filter->levels};
 	Bloomfilter *value = make_value(&header, filter->sparse, payload);
@@ -107,7 +107,7 @@ make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **payload)
 	*dense = header;
 	dense->payload = *payload;
 	if (filter->sparse)
-		expand_hashes(filter, *payload);
+		expand_hashes(filter, raises, *payload);
 	else
 		copy_bytes(*payload, filter->payload, bf_payload_size(filter));
 	return value;

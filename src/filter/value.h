@@ -56,7 +56,12 @@ extern Bloomfilter *make_value(const bf_filter *filter, bool zero, uint8 **paylo
 extern Bloomfilter *copy_value(const bf_filter *filter);
 extern Bloomfilter *make_empty_value(const bf_params *params);
 
-/* A dense copy of a filter at its own size; *dense and *payload point into it. */
-extern Bloomfilter *make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **payload);
+/*
+ * A dense copy of a filter at its own size; *dense and *payload point into it.
+ * The numbers of a sparse counter are added, or raised to if raises is set, as
+ * the operation that makes it dense does with the other elements.
+ */
+extern Bloomfilter *make_dense_value(const bf_filter *filter, bool raises, bf_filter *dense,
+									 uint8 **payload);
 
 #endif							/* BF_VALUE_H */
