@@ -1,11 +1,12 @@
 /*
  * server_fuzzer.c
- *		Mutated filters through a real connection, and every call on what the
- *		server accepts.
+ *		Mutated filters or counters through a real connection, and every call on
+ *		what the server accepts.
  *
  *		server_fuzzer SEED INPUTS DIRECTORY
  *
- * libpq's environment names the database, which server_fuzzer_setup.sql prepares.
+ * libpq's environment names the database, which server_fuzzer_setup.sql prepares
+ * for one of the types.  In the comments of the program "filter" means its value.
  * Bytes go in as binary and text parameters, arrays, casts and COPY.  What is
  * accepted meets all calls in the table fuzz.call as a parameter under a generic
  * plan.  It is also stored, out of line, compressed or inline, where it meets

@@ -122,6 +122,7 @@ typedef struct Client
 	PGconn	   *conn;
 	Oid			filter_oid;
 	Oid			filter_array_oid;
+	char		filter_type[64];	/* bloomfilter or bloomcounter */
 	Pending		queue[MAX_PENDING];
 	int			head;
 	int			length;

@@ -75,9 +75,11 @@ connect_to_server(Fuzzer *fuzzer)
 	PQsetNoticeReceiver(client->conn, on_notice, fuzzer);
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		PQclear(ask(fuzzer, settings[i], 0));
-	result = ask(fuzzer, "SELECT 'bloomfilter'::regtype::oid, 'bloomfilter[]'::regtype::oid", 0);
+	result = ask(fuzzer, "SELECT oid, typarray, typname FROM pg_type WHERE oid = fuzz.subject()", 0);
 	client->filter_oid = (Oid) strtoul(PQgetvalue(result, 0, 0), NULL, 10);
 	client->filter_array_oid = (Oid) strtoul(PQgetvalue(result, 0, 1), NULL, 10);
+	snprintf(client->filter_type, sizeof(client->filter_type), "%s", PQgetvalue(result, 0, 2));
+	choose_counters(strcmp(client->filter_type, "bloomcounter") == 0);
 	PQclear(result);
 }
 
@@ -280,15 +282,20 @@ void
 prepare_accepting(Fuzzer *fuzzer)
 {
 	static const char *const sql[] = {
-		"SELECT $1", "SELECT $1", "SELECT $1::bloomfilter", "SELECT $1::bloomfilter", "SELECT $1[1]",
-		"SELECT pg_input_is_valid($1, 'bloomfilter')"
+		"SELECT $1", "SELECT $1", "SELECT $1::%s", "SELECT $1::%s", "SELECT $1[1]",
+		"SELECT pg_input_is_valid($1, '%s')"
 	};
 	Oid			filter = fuzzer->client.filter_oid;
 	Oid			types[] = {filter, filter, 17, 25, fuzzer->client.filter_array_oid, 25};
 	int			last = PQserverVersion(fuzzer->client.conn) >= 160000 ? SOFT : ARRAY;
 
 	for (int way = BINARY; way <= last; way++)
-		prepare(fuzzer, way_name(way), sql[way], 1, &types[way]);
+	{
+		char		statement[200];
+
+		snprintf(statement, sizeof(statement), sql[way], fuzzer->client.filter_type);
+		prepare(fuzzer, way_name(way), statement, 1, &types[way]);
+	}
 }
 
 void

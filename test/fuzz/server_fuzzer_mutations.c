@@ -86,10 +86,48 @@ put_rate(uint8_t *bytes, float rate)
 	put(bytes, RATE, 4, bits);
 }
 
+static bool counters;
+
+void
+choose_counters(bool chosen)
+{
+	counters = chosen;
+}
+
 bool
 is_filter(const uint8_t *bytes, size_t size)
 {
-	return acceptable(bytes, size, false);
+	return counters ? acceptable_counter(bytes, size, false) : acceptable(bytes, size, false);
+}
+
+/* Bits of a position, also in bytes with an invalid width. */
+static uint64_t
+position_bits(const Bytes *filter)
+{
+	unsigned int width = counter_width(filter->data);
+
+	if (!counters)
+		return 1;
+	return width > 0 ? width : 4;
+}
+
+static uint64_t
+positions(const Bytes *filter)
+{
+	return get(filter->data, BITS, 8);
+}
+
+static uint64_t
+most_positions(const Bytes *filter)
+{
+	return MAX_BITS / position_bits(filter);
+}
+
+/* Bytes of an element in the sparse form. */
+static size_t
+element_bytes(void)
+{
+	return counters ? 10 : 8;
 }
 
 uint32_t
@@ -101,17 +139,18 @@ filter_class(const Bytes *filter)
 uint64_t
 filter_bits(const Bytes *filter)
 {
-	return get(filter->data, BITS, 8);
+	return positions(filter) * position_bits(filter);
 }
 
 void
 make_key(const Bytes *filter, char *key, size_t size)
 {
-	snprintf(key, size, "%d %d %d %016llx %llu", filter->data[LAYOUT], filter->data[K],
-			 (int) filter_class(filter), (unsigned long long) get(filter->data, SEED, 8),
-			 (unsigned long long) filter_bits(filter));
+	snprintf(key, size, "%d %d %d %d %016llx %llu", filter->data[LAYOUT], filter->data[FLAGS] & WIDTH,
+			 filter->data[K], (int) filter_class(filter), (unsigned long long) get(filter->data, SEED, 8),
+			 (unsigned long long) positions(filter));
 }
 
+/* The start is a hash.  The number of a counter's element may follow. */
 static int
 compare_hashes(const void *a, const void *b)
 {
@@ -121,21 +160,80 @@ compare_hashes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts the hashes and drops duplicates. */
+/* The number with the fewest changes that an element can have. */
+static uint64_t
+allowed_number(uint64_t number, uint64_t width)
+{
+	uint64_t	greatest = (UINT64_C(1) << width) - 1;
+
+	return number == 0 ? 1 : number > greatest ? greatest : number;
+}
+
+/* Sorts the elements, drops duplicates, and makes the numbers of a counter valid. */
 static void
 order_hashes(Bytes *bytes)
 {
-	uint8_t    *hashes = bytes->data + HEADER;
-	size_t		count = (bytes->size - HEADER) / 8;
+	uint8_t    *payload = bytes->data + HEADER;
+	size_t		step = element_bytes();
+	size_t		count = (bytes->size - HEADER) / step;
 	size_t		kept = 0;
+	uint8_t    *elements = malloc(count * step + 1);
 
-	qsort(hashes, count, 8, compare_hashes);
 	for (size_t i = 0; i < count; i++)
 	{
-		if (kept == 0 || memcmp(hashes + 8 * (kept - 1), hashes + 8 * i, 8) != 0)
-			memmove(hashes + 8 * kept++, hashes + 8 * i, 8);
+		memcpy(elements + step * i, payload + 8 * i, 8);
+		memcpy(elements + step * i + 8, payload + 8 * count + (step - 8) * i, step - 8);
 	}
-	bytes->size = HEADER + 8 * kept;
+	qsort(elements, count, step, compare_hashes);
+	for (size_t i = 0; i < count; i++)
+	{
+		if (kept == 0 || memcmp(elements + step * (kept - 1), elements + step * i, 8) != 0)
+			memmove(elements + step * kept++, elements + step * i, step);
+	}
+	for (size_t i = 0; i < kept; i++)
+	{
+		memcpy(payload + 8 * i, elements + step * i, 8);
+		if (counters)
+			put(payload + 8 * kept + 2 * i, 0, 2,
+				allowed_number(get(elements + step * i, 8, 2), position_bits(bytes)));
+	}
+	bytes->size = HEADER + step * kept;
+	free(elements);
+}
+
+/* A sparse counter has a class, and perhaps levels, exactly if it has elements. */
+static void
+settle_empty(Bytes *bytes, Random *random)
+{
+	if (!counters)
+		return;
+	if (bytes->size == HEADER)
+	{
+		bytes->data[FLAGS] &= (uint8_t) ~LEVELS;
+		put(bytes->data, CLASS, 4, 0);
+	}
+	else if (filter_class(bytes) == 0)
+		put(bytes->data, CLASS, 4, classes[below(random, NCLASSES)]);
+}
+
+/* What marks a counter, its width and its contents; 0 for filters. */
+static uint8_t
+draw_counter_flags(Random *random)
+{
+	static const uint8_t flags[] = {COUNTER, COUNTER, COUNTER | 8, COUNTER | 16};
+
+	if (!counters)
+		return 0;
+	return (uint8_t) (flags[below(random, 4)] | (one_in(random, 3) ? LEVELS : 0));
+}
+
+/* The valid flags that differ least, without the representation. */
+static uint8_t
+repaired_counter_flags(uint8_t flags)
+{
+	if (!counters)
+		return 0;
+	return (uint8_t) (COUNTER | (flags & ((flags & WIDTH) == WIDTH ? 8 | LEVELS : WIDTH | LEVELS)));
 }
 
 /* Limits the time that a filter takes: few inputs may have many bits. */
@@ -216,9 +314,11 @@ fill_hashes(Bytes *bytes, uint64_t most, Random *random)
 	if (most > 500 && !one_in(random, 50))
 		most = 500;
 	count = one_in(random, 4) ? most : below(random, most + 1);
-	resize(bytes, HEADER + 8 * count);
+	resize(bytes, HEADER + element_bytes() * count);
 	for (uint64_t i = 0; i < count; i++)
 		put(bytes->data, (int) (HEADER + 8 * i), 8, draw_hash(random));
+	for (uint64_t i = 0; counters && i < count; i++)
+		put(bytes->data, (int) (HEADER + 8 * count + 2 * i), 2, one_in(random, 4) ? random_word(random) : 1 + i % 9);
 	order_hashes(bytes);
 }
 
@@ -227,9 +327,10 @@ fill_payload(Bytes *bytes, Random *random)
 {
 	uint64_t	m = filter_bits(bytes);
 
-	if (bytes->data[FLAGS] == SPARSE)
+	if (bytes->data[FLAGS] & SPARSE)
 	{
-		fill_hashes(bytes, filter_class(bytes) == 0 || m == 0 ? 0 : m / 64 - 1, random);
+		fill_hashes(bytes, filter_class(bytes) == 0 || m == 0 ? 0 : (m / 8 - 1) / element_bytes(), random);
+		settle_empty(bytes, random);
 		return;
 	}
 	resize(bytes, HEADER + m / 8);
@@ -255,14 +356,15 @@ make_filter(Bytes *bytes, Random *random)
 	header[VERSION] = 1;
 	header[LAYOUT] = (uint8_t) below(random, 2);
 	header[FLAGS] = (uint8_t) below(random, 2);
+	header[FLAGS] |= draw_counter_flags(random);
 	header[K] = (uint8_t) (1 + below(random, 32));
 	put(header, CLASS, 4, classes[below(random, NCLASSES)]);
 	put_rate(header, draw_rate(random));
 	put(header, SEED, 8, one_in(random, 2) ? 0 : draw_hash(random));
-	if (header[FLAGS] == 0)
+	if (!(header[FLAGS] & SPARSE))
 	{
 		put(header, BITS, 8, draw_bits(random, header[LAYOUT]) & UINT64_C(0xfffff));
-		if (filter_bits(bytes) == 0)
+		if (positions(bytes) == 0)
 			put(header, BITS, 8, 512);
 	}
 	else
@@ -292,7 +394,7 @@ repair(Bytes *bytes, Random *random)
 	header = bytes->data;
 	header[VERSION] = 1;
 	header[LAYOUT] &= 1;
-	header[FLAGS] &= 1;
+	header[FLAGS] = (header[FLAGS] & SPARSE) | repaired_counter_flags(header[FLAGS]);
 	if (header[K] < 1 || header[K] > 32)
 		header[K] = (uint8_t) (1 + header[K] % 32);
 	if (!known(get(header, CLASS, 4)))
@@ -301,25 +403,26 @@ repair(Bytes *bytes, Random *random)
 		put_rate(header, draw_rate(random));
 	multiple = header[LAYOUT] == 0 ? 512 : 64;
 
-	if (header[FLAGS] == 0)
+	if (!(header[FLAGS] & SPARSE))
 	{
 		if (filter_class(bytes) == 0)
 			put(header, CLASS, 4, classes[below(random, NCLASSES)]);
-		m = 8 * (uint64_t) (bytes->size - HEADER);
+		m = 8 * (uint64_t) (bytes->size - HEADER) / position_bits(bytes);
 		m = m < multiple ? multiple : m - m % multiple;
 		put(header, BITS, 8, m);
-		resize(bytes, HEADER + m / 8);
+		resize(bytes, HEADER + filter_bits(bytes) / 8);
 		return;
 	}
 
-	m = filter_bits(bytes);
+	m = positions(bytes);
 	if (filter_class(bytes) == 0)
 		bytes->size = HEADER;
 	order_hashes(bytes);
-	if (m > MAX_BITS)
+	settle_empty(bytes, random);
+	if (m > most_positions(bytes))
 		m = draw_bits(random, header[LAYOUT]);
-	if (m / 8 <= bytes->size - HEADER)
-		m = 8 * (uint64_t) (bytes->size - HEADER) + multiple;
+	if (m * position_bits(bytes) / 8 <= bytes->size - HEADER)
+		m = 8 * (uint64_t) (bytes->size - HEADER) / position_bits(bytes) + multiple;
 	m += (multiple - m % multiple) % multiple;
 	put(header, BITS, 8, m);
 }
@@ -327,7 +430,7 @@ repair(Bytes *bytes, Random *random)
 void
 make_sibling(const Bytes *filter, Bytes *sibling, Random *random)
 {
-	uint64_t	m = filter_bits(filter);
+	uint64_t	m = positions(filter);
 
 	set_bytes(sibling, filter->data, HEADER);
 	if (filter->data[LAYOUT] == 0 && m > 0)
@@ -341,7 +444,9 @@ make_sibling(const Bytes *filter, Bytes *sibling, Random *random)
 	}
 	put(sibling->data, BITS, 8, m);
 	if (filter_class(filter) != 0 && m <= UINT64_C(1) << 23)
-		sibling->data[FLAGS] = (uint8_t) below(random, 2);
+		sibling->data[FLAGS] = (uint8_t) ((sibling->data[FLAGS] & ~SPARSE) | below(random, 2));
+	if (counters && one_in(random, 4))
+		sibling->data[FLAGS] = (sibling->data[FLAGS] & (SPARSE | WIDTH)) | (draw_counter_flags(random) & ~WIDTH);
 	fill_payload(sibling, random);
 	if (one_in(random, 8))
 		put_rate(sibling->data, draw_rate(random));
@@ -377,7 +482,7 @@ change_field(Bytes *bytes, Random *random)
 			header[LAYOUT] = (uint8_t) below(random, 4);
 			break;
 		case 2:
-			header[FLAGS] = (uint8_t) below(random, one_in(random, 4) ? 256 : 4);
+			header[FLAGS] = (uint8_t) below(random, one_in(random, 4) ? 256 : counters ? 64 : 4);
 			break;
 		case 3:
 			header[K] = (uint8_t) (one_in(random, 2) ? below(random, 34) : draw_interesting(random));
@@ -402,7 +507,8 @@ change_field(Bytes *bytes, Random *random)
 			put(header, BITS, 8, draw_bits(random, header[LAYOUT] & 1));
 			break;
 		case 9:
-			put(header, BITS, 8, 8 * (uint64_t) (bytes->size - HEADER) + 64 * (below(random, 5) - 2));
+			put(header, BITS, 8, 8 * (uint64_t) (bytes->size - HEADER) / position_bits(bytes) +
+				64 * (below(random, 5) - 2));
 			break;
 	}
 }
@@ -485,10 +591,10 @@ cap_bits(Bytes *bytes, Random *random)
 	uint64_t	limit = draw_bits_limit(random);
 	uint64_t	least;
 
-	if (one_in(random, 200) || bytes->size < HEADER || bytes->data[FLAGS] != SPARSE ||
-		filter_bits(bytes) <= limit || filter_bits(bytes) > MAX_BITS)
+	if (one_in(random, 200) || bytes->size < HEADER || !(bytes->data[FLAGS] & SPARSE) ||
+		positions(bytes) <= limit || positions(bytes) > most_positions(bytes))
 		return;
-	least = 8 * (uint64_t) (bytes->size - HEADER) / 512 * 512 + 512;
+	least = 8 * (uint64_t) (bytes->size - HEADER) / position_bits(bytes) / 512 * 512 + 512;
 	put(bytes->data, BITS, 8, least > limit ? least : limit);
 }
 

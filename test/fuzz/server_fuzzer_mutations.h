@@ -1,6 +1,6 @@
 /*
  * server_fuzzer_mutations.h
- *		Bytes that are, nearly are, or are not a filter.
+ *		Bytes that are, nearly are, or are not a filter, or a counter.
  *
  * Made from doc/format.md alone, sharing no code with the extension, so that its
  * idea of what is valid, ../unit/acceptable.h, is a second opinion.
@@ -33,12 +33,18 @@ extern uint64_t random_word(Random *random);
 extern uint64_t below(Random *random, uint64_t limit);	/* limit > 0 */
 extern bool one_in(Random *random, uint64_t n);
 
+/*
+ * From here on "filter" means a counter, if the argument is true.  The program
+ * sends values of one type.
+ */
+extern void choose_counters(bool counters);
+
 /* Whether a reader must accept the bytes; otherwise it must refuse them. */
 extern bool is_filter(const uint8_t *bytes, size_t size);
 
 /* For bytes that are a filter. */
 extern uint32_t filter_class(const Bytes *filter);
-extern uint64_t filter_bits(const Bytes *filter);
+extern uint64_t filter_bits(const Bytes *filter);	/* of the dense form */
 
 /* A text that only filters which combine with each other share. */
 extern void make_key(const Bytes *filter, char *key, size_t size);

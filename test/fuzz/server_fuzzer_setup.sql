@@ -1,6 +1,7 @@
 -- Prepares the database for server_fuzzer: elements, seeds, and every call that the
--- catalog lists for the extension, with placeholders for arguments.
--- psql variable "vectors_file": the path of test/golden/vectors.json.
+-- catalog lists for the extension and a type, with placeholders for arguments.
+-- psql variables "vectors_file": the path of test/golden/vectors.json;
+-- "subject": the type, bloomfilter or bloomcounter.
 
 \set ON_ERROR_STOP on
 \set vectors `cat :'vectors_file'`
@@ -8,6 +9,8 @@ SET client_min_messages = warning;
 CREATE EXTENSION bloomtype;
 CREATE SCHEMA fuzz;
 SET search_path = fuzz, public;
+CREATE FUNCTION subject() RETURNS regtype LANGUAGE sql IMMUTABLE RETURN :'subject'::regtype;
+SELECT subject() = 'bloomcounter'::regtype AS counters \gset
 
 -- Elements: literals of every type that a filter takes, and of some that it refuses.
 
@@ -52,20 +55,31 @@ FROM (VALUES
 UPDATE element_type SET literals = literals || ARRAY[repeat('x', 100), repeat('Ä', 5000)]
 WHERE type IN ('text'::regtype, 'varchar'::regtype);
 
--- Seeds: the golden vectors, and filters that this server makes.
+-- Seeds: the golden vectors, and values that this server makes.
 
 CREATE TABLE seed (id serial, bytes bytea NOT NULL, made_here boolean NOT NULL DEFAULT false);
 
 INSERT INTO seed (bytes)
-SELECT decode(hex #>> '{}', 'hex')
-FROM jsonb_path_query(:'vectors', '$.*[*].bytes ? (@.type() == "string")') AS hex;
+SELECT bytes
+FROM jsonb_path_query(:'vectors', '$.*[*].bytes ? (@.type() == "string")') AS hex, decode(hex #>> '{}', 'hex') AS bytes
+WHERE length(bytes) >= 28 AND (get_byte(bytes, 2) & 4 <> 0) = :'counters';
 
-CREATE FUNCTION keep(bloomfilter) RETURNS void LANGUAGE sql AS
+CREATE FUNCTION keep(:subject) RETURNS void LANGUAGE sql AS
 	'INSERT INTO fuzz.seed (bytes, made_here) SELECT $1::bytea, true WHERE $1 IS NOT NULL';
 
+-- What makes the seeds of each type of elements: an aggregate, and an empty value.
+\if :counters
+CREATE TABLE maker (own_size, sized) AS VALUES
+	('bloom_counter_agg(v)', 'bloom_counter_agg(v, bloom_create_counter(%s, %s, 4, %L, %s))'),
+	('bloom_level_agg(v, 3)', 'bloom_level_agg(v, 7, bloom_create_counter(%s, %s, 8, %L, %s))'),
+	(NULL, 'bloom_counter_agg(v, bloom_create_counter(%s, %s, 16, %L, %s))');
+\else
+CREATE TABLE maker (own_size, sized) AS VALUES ('bloom_agg(v)', 'bloom_agg(v, bloom_create(%s, %s, %L, %s))');
+\endif
 DO $$
 DECLARE
 	t record;
+	m record;
 	made text;
 	layout text;
 	rate float8;
@@ -76,12 +90,14 @@ BEGIN
 				generate_series(1, 5) WHERE type = %s', 'elements_' || t.type::oid, t.type, t.type::oid);
 		EXECUTE format('ANALYZE fuzz.%I', 'elements_' || t.type::oid);
 		made := format('FROM fuzz.%I', 'elements_' || t.type::oid);
-		EXECUTE 'SELECT fuzz.keep(bloom_agg(v)) ' || made;
-		FOREACH layout IN ARRAY '{blocked,classic}'::text[] LOOP
-			FOREACH rate IN ARRAY '{0.3,0.01,1e-9}'::float8[] LOOP
-				FOREACH items IN ARRAY '{1,20,500}'::bigint[] LOOP
-					EXECUTE format('SELECT fuzz.keep(bloom_agg(v, bloom_create(%s, %s, %L, %s))) ',
-						items, rate, layout, items / 20) || made;
+		FOR m IN SELECT * FROM fuzz.maker LOOP
+			CONTINUE WHEN t.class <> 20 AND m.own_size IS NULL;
+			EXECUTE format('SELECT fuzz.keep(%s) ', coalesce(m.own_size, 'NULL')) || made;
+			FOREACH layout IN ARRAY '{blocked,classic}'::text[] LOOP
+				FOREACH rate IN ARRAY '{0.3,0.01,1e-9}'::float8[] LOOP
+					FOREACH items IN ARRAY '{1,20,500}'::bigint[] LOOP
+						EXECUTE format(format('SELECT fuzz.keep(%s) ', m.sized), items, rate, layout, items / 20) || made;
+					END LOOP;
 				END LOOP;
 			END LOOP;
 		END LOOP;
@@ -89,6 +105,28 @@ BEGIN
 END
 $$;
 
+\if :counters
+-- Larger seeds, from 4 kB to 500 kB: sparse, full, overfull, saturated, empty.
+WITH base AS MATERIALIZED (
+	SELECT n, fill, bloom_create_counter(n, p, bits, layout, seed) AS c
+	FROM (VALUES (800), (8000), (80000)) AS size (n),
+		(VALUES (0.01, 4, 'blocked', 0), (0.01, 8, 'classic', 0), (1e-4, 16, 'blocked', -1))
+			AS kind (p, bits, layout, seed),
+		(VALUES (0.01), (0.5), (2.0)) AS f (fill)
+	WHERE n * bits < 500000)
+SELECT count(keep((SELECT bloom_counter_agg(i % n, base.c) FROM generate_series(1, (n * fill)::integer) AS i))),
+	count(keep((SELECT bloom_level_agg(i, 1 + i % 15, base.c) FROM generate_series(1, (n * fill)::integer) AS i)))
+FROM base;
+INSERT INTO seed (bytes)
+SELECT substr(bytes, 1, 28) || decode(repeat('ff', length(bytes) - 28), 'hex')
+FROM seed WHERE length(bytes) BETWEEN 60 AND 200000 AND get_byte(bytes, 2) & 1 = 0 AND id % 7 = 0 ORDER BY id;
+SELECT count(keep(bloom_create_counter(n, p, bits, layout, seed)))
+FROM (VALUES (1::bigint), (1000), (100000)) AS size (n), (VALUES (0.01), (1e-9)) AS rate (p),
+	(VALUES (4), (8), (16)) AS w (bits), (VALUES ('blocked'), ('classic')) AS kind (layout),
+	(VALUES (0), (42)) AS s (seed);
+SELECT count(keep(c))
+FROM (SELECT bloom_sum_agg(NULL) AS c UNION ALL SELECT bloom_counter_agg(NULL::integer)) AS none;
+\else
 -- Larger seeds, from 1 kB to 1 MB: sparse, full, overfull, saturated, folded, empty.
 WITH base AS MATERIALIZED (
 	SELECT n, most, fill, bloom_create(n, p, layout, seed) AS f
@@ -107,10 +145,11 @@ SELECT count(keep(bloom_create(n, p, layout, seed)))
 FROM (VALUES (1::bigint), (1000), (100000)) AS size (n), (VALUES (0.01), (1e-9)) AS rate (p),
 	(VALUES ('blocked'), ('classic')) AS kind (layout), (VALUES (0), (42)) AS s (seed);
 SELECT count(keep(f)) FROM (SELECT bloom_union_agg(NULL) AS f UNION ALL SELECT bloom_agg(NULL::integer)) AS none;
+\endif
 
--- Calls: every function, aggregate, operator and cast of the extension.
+-- Calls: every function, aggregate, operator and cast of the type.
 --
--- In a call @F and @G stand for filters, @E for an element, @I, @P and @T for a
+-- In a call @F and @G stand for filters (or counters), @E for an element, @I, @P and @T for a
 -- bigint, a float8 and a text, @f and @e for a filter and an element of a row.
 
 CREATE VIEW member AS
@@ -118,14 +157,21 @@ SELECT classid, objid FROM pg_depend
 WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
 	AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype');
 
+-- Does a function take the type, or make it of something else than the other one?
+CREATE FUNCTION concerns_subject(types oid[], result oid) RETURNS boolean LANGUAGE sql RETURN
+	CASE WHEN types && '{bloomfilter,bloomcounter}'::regtype[]::oid[] THEN subject() = ANY (types)
+		WHEN result IN ('bloomfilter'::regtype, 'bloomcounter'::regtype) THEN result = subject()
+		ELSE true END;
+
 -- The expression for argument n of the given types; swapped exchanges the filters.
--- The expected number of elements is large, and mostly has a fraction.
+-- The expected number of elements is large, and mostly has a fraction. Other integers
+-- are mostly a number that fits into four bits.
 CREATE FUNCTION argument(types oidvector, n integer, aggregate boolean, swapped boolean, names text[] DEFAULT NULL)
 RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
 	type regtype := types[n];
-	filter regtype := 'bloomfilter'::regtype;
+	filter regtype := fuzz.subject();
 	before integer := (SELECT count(*) FROM generate_series(0, n - 1) AS i WHERE types[i] = filter);
 	elements boolean := EXISTS (SELECT FROM unnest(types) AS t JOIN pg_type ON pg_type.oid = t
 		WHERE typtype = 'p');
@@ -138,10 +184,12 @@ BEGIN
 		RETURN CASE WHEN aggregate THEN '@e' ELSE '@E' END;
 	ELSIF names[n + 1] = 'expected_items' THEN
 		RETURN '@I * @P';
+	ELSIF names[n + 1] = 'counter_bits' THEN
+		RETURN '(4 << abs(@I % 3)::integer)';
 	END IF;
 	RETURN CASE type::text
 		WHEN 'bigint' THEN '@I'
-		WHEN 'integer' THEN 'hashint8(@I)'
+		WHEN 'integer' THEN '(@I % 18)::integer'
 		WHEN 'double precision' THEN '@P'
 		WHEN 'real' THEN '@P::real'
 		WHEN 'text' THEN '@T'
@@ -166,11 +214,11 @@ INSERT INTO call
 SELECT CASE prokind WHEN 'a' THEN 'aggregate' ELSE 'scalar' END,
 	format('%s(%s)', p.oid::regproc, args), prorettype, filters
 FROM member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid,
-	LATERAL (SELECT count(*) FROM unnest(proargtypes) AS t WHERE t = 'bloomfilter'::regtype) AS n (filters),
+	LATERAL (SELECT count(*) FROM unnest(proargtypes) AS t WHERE t = subject()) AS n (filters),
 	LATERAL generate_series(0, (filters > 1 AND prokind = 'f')::integer) AS swapped,
 	LATERAL (SELECT string_agg(coalesce(argument(proargtypes, i, prokind = 'a', swapped = 1, proargnames), '?'), ', ' ORDER BY i)
 			 FROM generate_series(0, pronargs - 1) AS i) AS a (args)
-WHERE p.oid NOT IN (SELECT oid FROM support_function)
+WHERE p.oid NOT IN (SELECT oid FROM support_function) AND concerns_subject(proargtypes, prorettype)
 UNION ALL
 SELECT 'scalar', format('(%s OPERATOR(%s.%s) %s)',
 		CASE WHEN oprleft <> 0 THEN argument(format('%s %s', oprleft, oprright)::oidvector, 0, false, swapped = 1) END,
@@ -179,17 +227,21 @@ SELECT 'scalar', format('(%s OPERATOR(%s.%s) %s)',
 			ELSE argument(oprright::text::oidvector, 0, false, false) END), oprresult, 2
 FROM member JOIN pg_operator o ON classid = 'pg_operator'::regclass AND objid = o.oid,
 	(VALUES (0)) AS as_it_is (swapped)
+WHERE concerns_subject(ARRAY[oprleft, oprright], oprresult)
 UNION ALL
 SELECT 'scalar', format('(%s)::%s', argument(castsource::text::oidvector, 0, false, false),
 		casttarget::regtype), casttarget, 1
 FROM member JOIN pg_cast c ON classid = 'pg_cast'::regclass AND objid = c.oid
+WHERE concerns_subject(ARRAY[castsource], casttarget)
 UNION ALL
 SELECT 'scalar', '@F::text', 'text'::regtype, 1;
 
--- Calls that a number or a word can make fail are a kind of their own. So are calls
+-- Calls that a number or a word can make fail are a kind of their own, with those that
+-- take something away from counters, or refuse some of their contents. So are calls
 -- without a filter: they compute sizes, which takes long.
 UPDATE call SET kind = 'sizing' WHERE sql !~ '@[FGf]' AND sql ~ '@[IPT]';
-UPDATE call SET kind = 'number' WHERE kind = 'scalar' AND sql ~ '@[IPT]';
+UPDATE call SET kind = 'number'
+WHERE kind = 'scalar' AND sql ~ '@[IPT]|bloom_difference|OPERATOR\(\w+\.-\)|bloom_total';
 
 -- Operators as conditions on a column of elements, which the planner estimates.
 INSERT INTO call
@@ -206,6 +258,7 @@ DECLARE
 	missing text := (SELECT string_agg(p.oid::regprocedure::text, ', ')
 		FROM fuzz.member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid
 		WHERE p.oid NOT IN (SELECT oid FROM fuzz.support_function)
+			AND fuzz.concerns_subject(proargtypes, prorettype)
 			AND NOT EXISTS (SELECT FROM fuzz.call WHERE starts_with(sql, p.oid::regproc || '(')));
 BEGIN
 	IF unknown IS NOT NULL THEN
@@ -218,7 +271,7 @@ $$;
 
 -- Makes the results hashable. A resulting filter must pass the type's validation.
 UPDATE call SET sql = CASE
-	WHEN result = 'bloomfilter'::regtype THEN format('(%s)::bytea::bloomfilter', sql)
+	WHEN result IN ('bloomfilter'::regtype, 'bloomcounter'::regtype) THEN format('(%s)::bytea::%s', sql, result)
 	WHEN result::text IN ('boolean', 'integer', 'bigint', 'double precision', 'real', 'text', 'bytea') THEN sql
 	ELSE format('(%s)::text', sql) END
 WHERE kind <> 'predicate';
@@ -226,7 +279,7 @@ WHERE kind <> 'predicate';
 -- Tables for accepted filters: out of line, compressed, inline. The padding moves
 -- even small filters out of the row.
 
-CREATE TABLE stored (id bigint NOT NULL, how text NOT NULL, f bloomfilter, key text, pad text) PARTITION BY LIST (how);
+CREATE TABLE stored (id bigint NOT NULL, how text NOT NULL, f :subject, key text, pad text) PARTITION BY LIST (how);
 CREATE UNLOGGED TABLE stored_external PARTITION OF stored FOR VALUES IN ('external')
 	WITH (toast_tuple_target = 128, autovacuum_enabled = off);
 CREATE UNLOGGED TABLE stored_compressed PARTITION OF stored FOR VALUES IN ('compressed')
@@ -241,8 +294,8 @@ CREATE INDEX ON stored_compressed (id);
 CREATE INDEX ON stored_inline (id);
 
 -- Filters with statistics, for the planner.
-CREATE TABLE filters AS SELECT bytes::bloomfilter AS f
+CREATE TABLE filters AS SELECT bytes:: :subject AS f
 FROM seed, generate_series(1, 1 + id % 3) WHERE made_here AND length(bytes) < 2000;
 ANALYZE filters;
 
-CREATE UNLOGGED TABLE copied (f bloomfilter);
+CREATE UNLOGGED TABLE copied (f :subject);
