@@ -67,14 +67,15 @@ WHERE length(bytes) >= 28 AND (get_byte(bytes, 2) & 4 <> 0) = :'counters';
 CREATE FUNCTION keep(:subject) RETURNS void LANGUAGE sql AS
 	'INSERT INTO fuzz.seed (bytes, made_here) SELECT $1::bytea, true WHERE $1 IS NOT NULL';
 
--- What makes the seeds of each type of elements: an aggregate, and an empty value.
+-- What makes the seeds of each type of elements, or of integers alone.
 \if :counters
-CREATE TABLE maker (own_size, sized) AS VALUES
-	('bloom_counter_agg(v)', 'bloom_counter_agg(v, bloom_create_counter(%s, %s, 4, %L, %s))'),
-	('bloom_level_agg(v, 3)', 'bloom_level_agg(v, 7, bloom_create_counter(%s, %s, 8, %L, %s))'),
-	(NULL, 'bloom_counter_agg(v, bloom_create_counter(%s, %s, 16, %L, %s))');
+CREATE TABLE maker (each_type, own_size, sized) AS VALUES
+	(true, 'bloom_counter_agg(v)', 'bloom_counter_agg(v, bloom_create_counter(%s, %s, 4, %L, %s))'),
+	(false, 'bloom_level_agg(v, 3)', 'bloom_level_agg(v, 7, bloom_create_counter(%s, %s, 8, %L, %s))'),
+	(false, 'bloom_counter_agg(v)', 'bloom_counter_agg(v, bloom_create_counter(%s, %s, 16, %L, %s))');
 \else
-CREATE TABLE maker (own_size, sized) AS VALUES ('bloom_agg(v)', 'bloom_agg(v, bloom_create(%s, %s, %L, %s))');
+CREATE TABLE maker (each_type, own_size, sized) AS VALUES
+	(true, 'bloom_agg(v)', 'bloom_agg(v, bloom_create(%s, %s, %L, %s))');
 \endif
 DO $$
 DECLARE
@@ -91,8 +92,8 @@ BEGIN
 		EXECUTE format('ANALYZE fuzz.%I', 'elements_' || t.type::oid);
 		made := format('FROM fuzz.%I', 'elements_' || t.type::oid);
 		FOR m IN SELECT * FROM fuzz.maker LOOP
-			CONTINUE WHEN t.class <> 20 AND m.own_size IS NULL;
-			EXECUTE format('SELECT fuzz.keep(%s) ', coalesce(m.own_size, 'NULL')) || made;
+			CONTINUE WHEN t.class <> 20 AND NOT m.each_type;
+			EXECUTE format('SELECT fuzz.keep(%s) ', m.own_size) || made;
 			FOREACH layout IN ARRAY '{blocked,classic}'::text[] LOOP
 				FOREACH rate IN ARRAY '{0.3,0.01,1e-9}'::float8[] LOOP
 					FOREACH items IN ARRAY '{1,20,500}'::bigint[] LOOP
