@@ -2,9 +2,9 @@
 """Too little memory and killed workers give an error; the server goes on and loses nothing.
 
 Starts a private server of PG_CONFIG's PostgreSQL, and limits and kills its processes. Every function and aggregate in
-the catalog works on filters of 16 MiB in a process that may take more memory from one run to the next. PostgreSQL
-restarts all its processes when one is killed with SIGKILL; nothing that was committed may be lost then. Needs prlimit
-from util-linux.
+the catalog works on filters and counters of 16 MiB in a process that may take more memory from one run to the next.
+PostgreSQL restarts all its processes when one is killed with SIGKILL; nothing that was committed may be lost then.
+Needs prlimit from util-linux.
 """
 
 import concurrent.futures
@@ -22,6 +22,7 @@ sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import durable  # noqa: E402
 
 BITS = 1 << 27
+POSITIONS = BITS // 4  # of a counter of 4 bits
 ROOM = (1, 12, 28, 52, 84)  # MiB that a backend may take beyond its present size
 PATIENCE = 60  # seconds
 
@@ -52,6 +53,7 @@ class Server(durable.Server):
 
 
 EMPTY = f"'\\x01000106000000000ad7233c0000000000000000{BITS.to_bytes(8, 'little').hex()}'::bloomfilter"
+EMPTY_COUNTER = f"'\\x01000506000000000ad7233c0000000000000000{POSITIONS.to_bytes(8, 'little').hex()}'::bloomcounter"
 SETUP = f"""
 CREATE EXTENSION bloomtype;
 CREATE TABLE data AS SELECT d AS d, d2, s, s2, d::bytea AS b, e, bloom_add({EMPTY}, 1) AS small
@@ -59,6 +61,11 @@ FROM (SELECT {wide(BITS)} AS d) AS a, (SELECT {wide(BITS, first=2)} AS d2) AS b,
     (SELECT bloom_agg(x, {EMPTY}) AS s FROM generate_series(1, 1000000) x) AS c,
     (SELECT bloom_agg(x, {EMPTY}) AS s2 FROM generate_series(500000, 1500000) x) AS c2,
     (SELECT bloom_agg(x) AS e FROM generate_series(1, 5) x) AS e;
+CREATE TABLE counters AS SELECT c, c2, cs, cs2, c + c2 AS c_c2, c + cs AS c_cs, cs + cs2 AS cs_cs2,
+    bloom_add({EMPTY_COUNTER}, 1) AS c_small
+FROM (SELECT {wide(POSITIONS, width=4)} AS c) AS a, (SELECT {wide(POSITIONS, first=2, width=4)} AS c2) AS b,
+    (SELECT bloom_counter_agg(x, {EMPTY_COUNTER}) AS cs FROM generate_series(1, 1000000) x) AS c1,
+    (SELECT bloom_counter_agg(x, {EMPTY_COUNTER}) AS cs2 FROM generate_series(500000, 1500000) x) AS c2;
 CREATE TABLE big AS SELECT x FROM generate_series(1, 1000000) x;
 CREATE TABLE parts (x int) PARTITION BY LIST (x);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
@@ -72,47 +79,61 @@ SET max_parallel_workers_per_gather = 0; SET enable_partitionwise_aggregate = on
 SET hash_mem_multiplier = 100;
 """
 VALUES = {
-    "bigint": "100000000", "float8": "0.01", "double precision": "0.01", "text": "'blocked'", "bytea": "b",
-    "anycompatible": "1", "cstring": "bloomfilter_out(d)", "items": "100000000",
+    "bigint": "50000000", "float8": "0.01", "double precision": "0.01", "text": "'blocked'", "bytea": "b",
+    "anycompatible": "1", "cstring": "bloomfilter_out(d)", "items": "50000000", "integer": "1", "width": "4",
+}  # fmt: skip
+# Other values for the functions of counters.
+COUNTER_VALUES = {**VALUES, "bytea": "c::bytea", "cstring": "bloomcounter_out(c)"}
+# What stands for an argument of a type: one value, the pairs for two, and the values of an aggregate; small ones last.
+OURS = {
+    "bloomfilter": (["d", "s"], [["d", "d2"], ["s", "d"], ["small", "d"], ["s", "s2"]], ["d", "d2", "s", "small"]),
+    "bloomcounter": (["c_cs", "cs"], [["c_c2", "c2"], ["c_cs", "cs"], ["c_cs", "c_small"], ["cs_cs2", "cs2"]],
+                     ["c", "c2", "cs", "c_small"]),
 }  # fmt: skip
 
 NEXT = "SELECT # bloom_agg(x, 1000) FROM generate_series(1, 100) x"  # shows that the session goes on
 
 
 def fingerprints(server):
-    return server.ask("SELECT encode(sha256(x::bytea), 'hex') FROM data, unnest(ARRAY[d, d2, s, s2, e, small]) x;")
+    return server.ask("SELECT encode(sha256(x::bytea), 'hex') FROM data, unnest(ARRAY[d, d2, s, s2, e, small]) x;",
+                      "SELECT encode(sha256(x::bytea), 'hex') FROM counters, unnest(ARRAY[c, c2, cs, cs2, c_small]) x;")
 
 
 def calls(server):
     """Every function and aggregate that SQL can call, on the largest arguments."""
     rows = server.ask("""
         SELECT proname, prokind, (SELECT string_agg(CASE WHEN proargnames[n] = 'expected_items' THEN 'items'
-                ELSE t::regtype::text END, ',' ORDER BY n) FROM unnest(proargtypes) WITH ORDINALITY a (t, n)),
-            prorettype = 'bool'::regtype
+                WHEN proargnames[n] = 'counter_bits' THEN 'width' ELSE t::regtype::text END, ',' ORDER BY n)
+                FROM unnest(proargtypes) WITH ORDINALITY a (t, n)),
+            prorettype = 'bloomcounter'::regtype
         FROM pg_depend JOIN pg_proc p ON p.oid = objid AND classid = 'pg_proc'::regclass
         WHERE deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype')
             AND NOT 'internal'::regtype = ANY (proargtypes) AND proname !~ '_agg_(add|final)$' ORDER BY 1, 3;""")  # fmt: skip
     found = []
-    for name, kind, types, _ in (row.split("|") for row in rows):
+    for name, kind, types, makes_counter in (row.split("|") for row in rows):
         types = types.split(",")
-        unknown = [t for t in types if t != "bloomfilter" and t not in VALUES]
+        unknown = [t for t in types if t not in OURS and t not in VALUES]
         ok(not unknown, f"{name}: values for its arguments are known", unknown) if unknown else None
-        if kind == "a" and types[0] == "bloomfilter":
-            row = "CASE x WHEN 1 THEN d WHEN 2 THEN {} ELSE small END"
-            for other in ("d2", "s"):
-                found.append(f"SELECT {name}({row.format(other)}) IS NULL FROM data, generate_series(1, 3) x")
-            found.append(f"SELECT {name}(CASE x WHEN 1 THEN d ELSE d2 END) IS NULL FROM data, parts GROUP BY x / 10")
+        ours = "bloomcounter" if "bloomcounter" in types or makes_counter == "t" else "bloomfilter"
+        values, table = (COUNTER_VALUES, "counters") if ours == "bloomcounter" else (VALUES, "data")
+        singles, pairs, rows_of_agg = OURS[ours]
+        if kind == "a" and types[0] == ours:
+            first, second, third, small = rows_of_agg
+            row = f"CASE x WHEN 1 THEN {first} WHEN 2 THEN {{}} ELSE {small} END"
+            for other in (second, third):
+                found.append(f"SELECT {name}({row.format(other)}) IS NULL FROM {table}, generate_series(1, 3) x")
+            found.append(f"SELECT {name}(CASE x WHEN 1 THEN {first} ELSE {second} END) IS NULL"
+                         f" FROM {table}, parts GROUP BY x / 10")
         elif kind == "a":
-            arguments = ", ".join({**VALUES, "anycompatible": "x"}.get(t, "d") for t in types)
-            only = "" if "d" not in arguments.split(", ") else "data, "
+            arguments = ", ".join({**values, "anycompatible": "x"}.get(t, rows_of_agg[0]) for t in types)
+            only = "" if ours not in types else f"{table}, "
             found.append(f"SELECT {name}({arguments}) IS NULL FROM {only}generate_series(1, 400000) x")
             found.append(f"SELECT {name}({arguments}) IS NULL FROM {only}parts GROUP BY x / 10")
         else:
-            pairs = [["d", "d2"], ["s", "d"], ["small", "d"], ["s", "s2"]]
-            for names in {0: [[]], 1: [["d"], ["s"]]}.get(types.count("bloomfilter"), pairs):
+            for names in {0: [[]], 1: [[single] for single in singles]}.get(types.count(ours), pairs):
                 names = list(names)
-                arguments = ", ".join(names.pop(0) if t == "bloomfilter" else VALUES.get(t, "NULL") for t in types)
-                found.append(f"SELECT ({name}({arguments})) IS NULL FROM data")
+                arguments = ", ".join(names.pop(0) if t == ours else values.get(t, "NULL") for t in types)
+                found.append(f"SELECT ({name}({arguments})) IS NULL FROM {table}")
     return found
 
 
@@ -144,8 +165,8 @@ def test_memory(server):
     failed = {work: list(got.values()).count("53200") for work, got in codes.items()}
     note(f"{sum(failed.values())} calls ran out of memory, {sum(map(bool, failed.values()))} of {len(works)} kinds")
     # these read some of a filter, compare sizes, or make a filter that is empty or has two elements
-    frugal = re.compile(r"bloom_(bytes|create|contains|contained|eq|ne)\(|bloom_add\(s,|"
-                        r"bloom_agg\(x[^d]*\) IS NULL FROM parts")  # fmt: skip
+    frugal = re.compile(r"bloom_(bytes|create|contains|contained|count|counter_bytes|create_counter|eq|ne)\(|"
+                        r"bloom_add\(s,|bloom_(counter_|level_)?agg\(x[^dc]*\) IS NULL FROM parts")  # fmt: skip
     ample = [work for work, n in failed.items() if n == 0 and not frugal.search(work)]
     same(ample, [], "all calls that take much memory run out of it somewhere")
     same(fingerprints(server), before, "stored filters are unchanged")
@@ -162,6 +183,8 @@ def test_server_memory(server):
         "SELECT bloom_agg(x, d) IS NULL FROM big, data",
         "SELECT bloom_union_agg(CASE x % 2 WHEN 0 THEN d ELSE d2 END) IS NULL FROM big, data WHERE x < 10",
         "SELECT bloom_intersect_agg(CASE x % 2 WHEN 0 THEN d ELSE d2 END) IS NULL FROM big, data WHERE x < 10",
+        "SELECT bloom_counter_agg(x * 7) IS NULL FROM big",
+        "SELECT bloom_sum_agg(CASE x % 2 WHEN 0 THEN c ELSE c2 END) IS NULL FROM big, counters WHERE x < 10",
     ):
         with server.connect(PARALLEL) as session:
             gathers = any(node["Node Type"] == "Gather" for node in session.explain(query))
@@ -179,6 +202,9 @@ LONG = {
     "bloom_agg onto": "bloom_agg(x + y, (SELECT d FROM data))",
     "bloom_union_agg": "bloom_union_agg((SELECT small FROM data))",
     "bloom_intersect_agg": "bloom_intersect_agg((SELECT d FROM data))",
+    "bloom_counter_agg": "bloom_counter_agg(x + y)",
+    "bloom_level_agg, sized": "bloom_level_agg(x + y, 1, 1000000)",
+    "bloom_sum_agg": "bloom_sum_agg((SELECT c_small FROM counters))",
 }
 
 

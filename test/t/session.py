@@ -191,10 +191,12 @@ def value(f):
     return quote(hex_of(f)) + "::bloomfilter"
 
 
-def wide(m, first=1, blocks=32):
+def wide(m, first=1, blocks=32, width=0):
     """SQL that quickly makes a dense filter of integers with m bits: that many different blocks of hexadecimal
-    digits, which set 44 % of their bits, repeated."""
-    header = "01000006140000000ad7233c0000000000000000" + m.to_bytes(8, "little").hex()
-    runs = f"string_agg(repeat(md5(i::text) || md5((-i)::text), {m // 512 // blocks}), '' ORDER BY i)"
+    digits, which set 44 % of their bits, repeated. With a width, a counter with m numbers of so many bits: at 4 bits
+    they are at most 9, and 1 in 32 is 0."""
+    flags, kind = ("00", "bloomfilter") if not width else ({4: "04", 8: "0c", 16: "14"}[width], "bloomcounter")
+    header = f"0100{flags}06140000000ad7233c0000000000000000" + m.to_bytes(8, "little").hex()
+    runs = f"string_agg(repeat(md5(i::text) || md5((-i)::text), {m * max(width, 1) // 512 // blocks}), '' ORDER BY i)"
     series = f"generate_series({first}, {first + blocks - 1}) AS i"
-    return f"('\\x{header}' || convert_to((SELECT {runs} FROM {series}), getdatabaseencoding()))::bloomfilter"
+    return f"('\\x{header}' || convert_to((SELECT {runs} FROM {series}), getdatabaseencoding()))::{kind}"
