@@ -349,6 +349,19 @@ def check_update(db, query, first, last):
         ok(not found, f"{first} to {last}: the {len(fresh)} catalog rows of a fresh installation", *found)
 
 
+def check_ordinary_user(db, query, first, last):
+    """The extension is trusted: whoever may create it may update it, also what changes a system catalog."""
+    fresh = fresh_catalog(db, query, last)
+    with rolled_back(db):
+        db.execute("CREATE ROLE bloom_somebody; GRANT ALL ON SCHEMA elsewhere TO bloom_somebody;"
+                   f'GRANT CREATE ON DATABASE "{db.info.dbname}" TO bloom_somebody; SET LOCAL ROLE bloom_somebody')
+        install(db, first)
+        update(db, last)
+        db.execute("RESET ROLE")
+        found = [difference for difference in differences(catalog_of(db, query), fresh) if "extowner" not in difference]
+        same(found, [], f"{first} to {last} by an ordinary user: the catalog of a fresh installation")
+
+
 # ---------------------------------------------------------------------------------------------------
 # What an upgrade script can forget: a change that undoes it, and what the comparison reports
 # ---------------------------------------------------------------------------------------------------
@@ -596,6 +609,7 @@ def main():
         part(check_the_comparison_itself, db, query)
         for first in there[:-1] or there:
             part(check_update, db, query, first, there[-1])
+            part(check_ordinary_user, db, query, first, there[-1])
         part(check_forgotten, db, query, there[-1])
         part(check_next, db, query, there)
     done()
