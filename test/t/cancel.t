@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
-"""Everything that takes long can be cancelled: every loop over the largest filters, by the client's cancel request and
-by statement_timeout.
+"""Everything that takes long can be cancelled: every loop over the largest filters and counters, by the client's cancel
+request and by statement_timeout.
 
 Shows the time from the request to the error, as the median and the worst of a few times; the aim is 100 ms. The tests
 only demand that it is below half a minute, since machines may be busy. Takes up to 3 GB of memory.
@@ -47,6 +47,8 @@ DELETE FROM parts WHERE ctid <> '(0,1)';
 -- Aggregates whose result is the state that workers would send.
 CREATE AGGREGATE state_onto (@element@, bloomfilter)
     (SFUNC = bloom_agg_add, STYPE = internal, FINALFUNC = bloom_agg_serialize);
+CREATE AGGREGATE state_of_levels (@element@, integer, bloomcounter)
+    (SFUNC = bloom_level_agg_add, STYPE = internal, FINALFUNC = bloom_counter_agg_serialize);
 CREATE AGGREGATE state_of_union (bloomfilter)
     (SFUNC = bloom_union_agg_add, STYPE = bloomfilter);
 
@@ -146,6 +148,10 @@ def report(name, times):
 ITEMS = ref.capacity(0.01, ref.MAX_BITS)
 F = wide(ref.MAX_BITS)
 G = wide(ref.MAX_BITS, first=2)
+POSITIONS = ref.MAX_BITS // 4
+C = wide(POSITIONS, width=4)
+D = wide(POSITIONS, first=2, width=4)
+EMPTY_COUNTER = f"bloom_create_counter({ref.capacity(0.01, POSITIONS)})"
 
 
 THREE = "FROM generate_series(1, 3) AS x"
@@ -212,6 +218,82 @@ def test_dense(rng, functions):
     race(rng, "dense", variables, prepare, works_on_dense(functions))
 
 
+def works_on_counters():
+    dense = "CASE x WHEN 1 THEN c WHEN 2 THEN d ELSE e END"
+    return [
+        Work("256 MiB + 256 MiB", "c + d"),
+        Work("256 MiB - 256 MiB", "s - d"),
+        Work("counters, 256 MiB | 256 MiB", "c | d"),
+        Work("counters, 256 MiB & 256 MiB", "c & d"),
+        Work("8 elements + 256 MiB", "e + c"),
+        Work("counters, 256 MiB = as many equal", "c = h"),
+        Work("# of a counter of 256 MiB", "# c"),
+        Work("bloom_total of 256 MiB", "bloom_total(c)"),
+        Work("bloom_fpp of a counter of 256 MiB", "bloom_fpp(c)"),
+        Work("bloom_info of a counter of 256 MiB", "SELECT positions FROM bloom_info(c)"),
+        Work("bloom_at_least of 256 MiB", "bloom_at_least(c, 2)"),
+        Work("256 MiB to a filter", "c::bloomfilter"),
+        Work("bloom_decay of 256 MiB", "bloom_decay(c)"),
+        Work("bloom_add to a counter of 256 MiB", "bloom_add(c, 1)"),
+        Work("bloom_remove from 256 MiB", "bloom_remove(s, 1)"),
+        Work("bloom_raise in 256 MiB", "bloom_raise(c, 1, 15)"),
+        Work("bloom_counter_agg onto 256 MiB", f"SELECT bloom_counter_agg(x, c) IS NULL {THREE}"),
+        Work("bloom_level_agg onto 256 MiB", f"SELECT bloom_level_agg(x, 3, c) IS NULL {THREE}"),
+        Work("bloom_level_agg onto 256 MiB, combined", f"SELECT bloom_level_agg(x, 3, c) IS NULL {PARTS}", within=0.6),
+        Work("bloom_level_agg onto 256 MiB, state sent", "SELECT state_of_levels(1, 1, c) IS NULL", within=0.3),
+        Work("bloom_sum_agg of 256 MiB", f"SELECT bloom_sum_agg({dense}) IS NULL {THREE}", within=0.6),
+        Work("bloom_sum_agg of 256 MiB, combined", f"SELECT bloom_sum_agg({dense}) IS NULL {PARTS}", within=0.6),
+        Work("bloom_union_agg of counters of 256 MiB", f"SELECT bloom_union_agg({dense}) IS NULL {THREE}", within=0.6),
+        Work("bloomcounter_send of 256 MiB", "bloomcounter_send(c)"),
+        Work("counter of 256 MiB to bytea", "c::bytea"),
+        Work("counter of 256 MiB from bytea", "b::bloomcounter"),
+        Work("counter of 256 MiB, text output", "bloomcounter_out(c)"),
+        Work("counter of 256 MiB, text output and input", "bloomcounter_in(bloomcounter_out(c))", within=0.6),
+    ]
+
+
+def test_counters(rng):
+    names = ("c", "d", "e", "h", "s")
+    variables = "b bytea; " + " ".join(f"{name} bloomcounter;" for name in names)
+    prepare = f"""
+        e := (SELECT bloom_counter_agg(x, {EMPTY_COUNTER}) FROM generate_series(1, 8) AS x);
+        c := {C}; d := {D}; h := c; s := bloom_add(c + d, 1); b := c::bytea;"""
+    race(rng, "counters", variables, prepare, works_on_counters())
+
+
+def test_sparse_counters(rng):
+    """Many hashes and numbers: 4 million and a few."""
+    two = "IS NULL FROM generate_series(1, 2) AS x"
+    works = [
+        Work("sparse + sparse, 4 million hashes each", "f + g"),
+        Work("sparse - sparse, 4 million hashes each", "g - f"),
+        Work("counters, sparse | sparse, 4 million hashes each", "f | g"),
+        Work("counters, sparse & sparse, 4 million hashes each", "f & g"),
+        Work("sparse + dense of 256 MiB, 4 million hashes", "f + c"),
+        Work("dense of 256 MiB - sparse, 4 million hashes", "u - f"),
+        Work("counters, sparse | dense of 256 MiB, 4 million hashes", "f | c"),
+        Work("counters, sparse & dense of 256 MiB, 4 million hashes", "f & c"),
+        Work("bloom_total of 4 million hashes", "bloom_total(f)"),
+        Work("bloom_at_least of 4 million hashes", "bloom_at_least(f, 1)"),
+        Work("bloom_decay of 4 million hashes", "bloom_decay(f)"),
+        Work("bloom_add to a counter of 4 million hashes", "bloom_add(f, -1)"),
+        Work("bloom_remove from 4 million hashes", "bloom_remove(f, 1)"),
+        Work("bloom_raise in 4 million hashes", "bloom_raise(f, 1, 2)"),
+        Work("bloom_counter_agg onto 4 million hashes", f"SELECT bloom_counter_agg(x, f) {two}", within=0.3),
+        Work("bloom_sum_agg of 4 million hashes", f"SELECT bloom_sum_agg(CASE x WHEN 1 THEN f ELSE g END) {two}",
+             within=0.3),
+        Work("sparse counter from bytea, 4 million hashes", "b::bloomcounter"),
+        Work("sparse counter, text output and input, 4 million hashes", "bloomcounter_in(bloomcounter_out(f))",
+             within=0.3),
+    ]
+    variables = "b bytea; c bloomcounter; f bloomcounter; g bloomcounter; u bloomcounter;"
+    prepare = f"""
+        f := (SELECT bloom_counter_agg(x, {EMPTY_COUNTER}) FROM generate_series(1, 4000000) AS x);
+        g := (SELECT bloom_counter_agg(x, f) FROM generate_series(-100000, 100000) AS x);
+        b := f::bytea; c := {C}; u := c + f;"""
+    race(rng, "sparse counters", variables, prepare, works)
+
+
 def test_text(rng):
     works = [
         Work("256 MiB text output", "bloomfilter_out(f)"),
@@ -221,10 +303,13 @@ def test_text(rng):
         Work("bloom_add of 512 MiB of text", "bloom_add(c, t)"),
         Work("@> of 512 MiB of text", "d @> t"),
         Work("<@ of 512 MiB of text", "t <@ d"),
+        Work("bloom_count of 512 MiB of text", "bloom_count(k, t)"),
+        Work("counter @> 512 MiB of text", "k @> t"),
         Work("bloom_agg of 256 MiB of bytea", "SELECT bloom_agg(b) IS NULL FROM generate_series(1, 3)"),
     ]
-    variables = "b bytea; c bloomfilter; d bloomfilter; f bloomfilter; t text;"
-    prepare = f"f := {F}; t := f::text; b := f::bytea; c := bloom_create(100); d := bloom_add(c, 'a'::text);"
+    variables = "b bytea; c bloomfilter; d bloomfilter; f bloomfilter; k bloomcounter; t text;"
+    prepare = f"""f := {F}; t := f::text; b := f::bytea; c := bloom_create(100); d := bloom_add(c, 'a'::text);
+        k := bloom_add(bloom_create_counter(100), 'a'::text);"""
     race(rng, "text", variables, prepare, works)
 
 
@@ -272,11 +357,16 @@ def test_building(rng):
 
     limit, many = 1 << 24, 5_000_000
     own_size, sized = "bloom_agg({})", f"bloom_agg({{}}, {ITEMS})"
+    counts = "bloom_counter_agg({})"
     works = [
         Work("bloom_agg of 2^24 values, the result", aggregate(own_size, limit, limit), marked=True),
         Work("bloom_agg of 2^24 + 1 values, hashes to bits", aggregate(own_size, limit + 1, limit), marked=True),
         Work("bloom_agg of 2^24 + 1 values, the result", aggregate(own_size, limit + 1, limit + 1), marked=True),
         Work("bloom_agg of 5 million values, sized, the result", aggregate(sized, many, many), marked=True),
+        Work("bloom_counter_agg of 2^24 values, the result", aggregate(counts, limit, limit), marked=True),
+        Work("bloom_counter_agg of 2^24 + 1 values, hashes to numbers", aggregate(counts, limit + 1, limit),
+             marked=True),
+        Work("bloom_counter_agg of 2^24 + 1 values, the result", aggregate(counts, limit + 1, limit + 1), marked=True),
     ]
     race(rng, "building", "", "", works)
 
@@ -330,7 +420,7 @@ def test_statement_timeout():
 
 
 # Functions whose time does not grow with a filter's size.
-BRIEF = {"bloom_create", "bloom_bytes", "bloom_contains_joinsel"}
+BRIEF = {"bloom_create", "bloom_bytes", "bloom_create_counter", "bloom_counter_bytes", "bloom_contains_joinsel"}
 
 COVERED = """
 WITH member AS (SELECT classid, objid FROM pg_depend WHERE deptype = 'e'
@@ -370,7 +460,7 @@ def main():
         ask(SETUP.replace("@element@", element))
         try:
             part(test_dense, rng, functions)
-            for test in test_text, test_sparse, test_building:
+            for test in test_counters, test_sparse_counters, test_text, test_sparse, test_building:
                 part(test, rng)
             part(test_statement_timeout)
             part(test_coverage)
