@@ -13,6 +13,7 @@
 #ifndef BF_NUMBERS_H
 #define BF_NUMBERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "block.h"
@@ -56,6 +57,13 @@ bf_combine_two(bf_combination combination, uint32_t a, uint32_t b, uint32_t limi
 			break;
 	}
 	return a < b ? a : b;
+}
+
+/* Can b be subtracted from a?  From the limit, which stays, any number can. */
+static inline bool
+bf_has_difference(uint32_t a, uint32_t b, uint32_t limit)
+{
+	return a >= b || a == limit;
 }
 
 static inline __attribute__((always_inline)) uint32_t
@@ -185,6 +193,10 @@ bf_numbers_read(const uint8_t *numbers, const bf_shape *shape, uint32_t counter_
 						 counter_bits, hash);
 }
 
+/*
+ * Combines each of an element's numbers with a number.  A difference needs
+ * bf_has_difference() of what the element reads.
+ */
 static inline __attribute__((always_inline)) void
 bf_numbers_change(uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash,
 				  bf_combination combination, uint32_t number)
@@ -206,16 +218,6 @@ static inline void
 bf_numbers_add(uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash, uint32_t number)
 {
 	bf_numbers_change(numbers, shape, counter_bits, hash, BF_SUM, number);
-}
-
-/*
- * Subtracts a number from those of an element's numbers that are below the
- * limit.  The element must read at least this number, or the limit.
- */
-static inline void
-bf_numbers_remove(uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash, uint32_t number)
-{
-	bf_numbers_change(numbers, shape, counter_bits, hash, BF_DIFFERENCE, number);
 }
 
 /* Raises those of an element's numbers that are less to a number. */

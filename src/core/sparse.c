@@ -109,7 +109,7 @@ bf_merge_numbers(bf_merge *merge, bf_combination combination, uint32_t limit,
 		uint32_t	b = in_b ? bf_number_of(merge->b, merge->bcount, merge->j - 1) : 0;
 		uint32_t	number;
 
-		if (combination == BF_DIFFERENCE && a < b && a < limit)
+		if (combination == BF_DIFFERENCE && !bf_has_difference(a, b, limit))
 		{
 			merge->misfit = true;
 			continue;

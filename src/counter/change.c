@@ -52,20 +52,6 @@ bloomcounter_bytes(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64((int64) (VARHDRSZ + bf_encoded_size(&full)));
 }
 
-/* How an element's numbers change. */
-typedef enum Change
-{
-	CHANGE_ADD,
-	CHANGE_REMOVE,
-	CHANGE_RAISE
-} Change;
-
-static bf_combination
-combination_of(Change change)
-{
-	return change == CHANGE_ADD ? BF_SUM : change == CHANGE_REMOVE ? BF_DIFFERENCE : BF_GREATER;
-}
-
 /* Copies count hashes and their numbers from index `from` to index `to`. */
 static void
 copy_entries(const bf_filter *result, uint8 *payload, uint64 to,
@@ -101,43 +87,29 @@ set_sparse_number(const bf_filter *counter, bf_filter *result, uint64 hash, uint
 	return value;
 }
 
-static void
-change_dense(uint8 *numbers, const bf_params *params, Change change, uint64 hash, uint32 number)
-{
-	bf_shape	shape = bf_shape_of(params);
-
-	switch (change)
-	{
-		case CHANGE_ADD:
-			bf_numbers_add(numbers, &shape, params->counter_bits, hash, number);
-			break;
-		case CHANGE_REMOVE:
-			bf_numbers_remove(numbers, &shape, params->counter_bits, hash, number);
-			break;
-		case CHANGE_RAISE:
-			bf_numbers_raise(numbers, &shape, params->counter_bits, hash, number);
-			break;
-	}
-}
-
-/* A copy of a counter that differs in the numbers of one element, which reads `read`. */
+/*
+ * A copy of a counter in which the numbers of an element, which reads `read`,
+ * are combined with a number.
+ */
 static Bloomfilter *
-change_counter(const bf_filter *counter, const bf_params *params, Change change, uint64 hash,
-			   uint32 read, uint32 number)
+change_counter(const bf_filter *counter, const bf_params *params, bf_combination change,
+			   uint64 hash, uint32 read, uint32 number)
 {
+	bool		raises = change == BF_GREATER;
 	bf_filter	source = *counter;
-	bf_filter	result = {.params = *params, .levels = counter->levels || change == CHANGE_RAISE};
+	bf_filter	result = {.params = *params, .levels = counter->levels || raises};
+	bf_shape	shape = bf_shape_of(params);
 	uint8	   *numbers;
 	Bloomfilter *value;
 
 	if (counter->sparse && (read > 0 || counter->nhashes < bf_sparse_limit(params)))
 		return set_sparse_number(counter, &result, hash,
-								 bf_combine_two(combination_of(change), read, number,
+								 bf_combine_two(change, read, number,
 												bf_number_limit(params->counter_bits)));
 	source.params = *params;
 	source.levels = result.levels;
-	value = make_dense_value(&source, change == CHANGE_RAISE, &result, &numbers);
-	change_dense(numbers, params, change, hash, number);
+	value = make_dense_value(&source, raises, &result, &numbers);
+	bf_numbers_change(numbers, &shape, params->counter_bits, hash, change, number);
 	return value;
 }
 
@@ -147,7 +119,7 @@ report_levels(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("cannot remove an element from a bloom counter that holds levels"),
-			 errdetail("The counter was raised, decayed, united or intersected, so its numbers are no longer counts."),
+			 levels_detail(),
 			 errhint("Remove only from counters that bloom_add(), bloom_remove(), bloom_counter_agg(), + and - have made.")));
 }
 
@@ -161,32 +133,25 @@ report_absent(uint32 read, uint32 times)
 			 : errdetail("It was added at most %u times, but %u are to be removed.", read, times)));
 }
 
-/* False if the change would leave the counter as it is. */
+/* False if the change would leave the counter as it is; an error if it is invalid. */
 static bool
-changes(Change change, const bf_filter *counter, uint32 read, uint32 number)
+changes(bf_combination change, const bf_filter *counter, uint32 read, uint32 number)
 {
 	uint32		limit = bf_number_limit(counter->params.counter_bits);
 
-	switch (change)
-	{
-		case CHANGE_ADD:
-			return read < limit;
-		case CHANGE_REMOVE:
-			if (counter->levels)
-				report_levels();
-			if (read < number && read < limit)
-				report_absent(read, number);
-			return read < limit;
-		case CHANGE_RAISE:
-			break;
-	}
 	/* from now on, removal must not lower what is at its level already */
-	return read < number || !counter->levels;
+	if (change == BF_GREATER)
+		return read < number || !counter->levels;
+	if (change == BF_DIFFERENCE && counter->levels)
+		report_levels();
+	if (change == BF_DIFFERENCE && !bf_has_difference(read, number, limit))
+		report_absent(read, number);
+	return read < limit;
 }
 
 /* Not strict, because adding NULL returns the counter. */
 static Datum
-change_argument(FunctionCallInfo fcinfo, Change change, const char *number_name)
+change_argument(FunctionCallInfo fcinfo, bf_combination change, const char *number_name)
 {
 	const ElementType *element = element_type_of_argument(fcinfo, 1);
 	Datum		value = PG_GETARG_DATUM(0);
@@ -207,7 +172,7 @@ change_argument(FunctionCallInfo fcinfo, Change change, const char *number_name)
 	number = check_number(number_name, PG_GETARG_INT32(2), params.counter_bits);
 	if (PG_ARGISNULL(1))
 		PG_RETURN_DATUM(value);
-	if (params.m == 0 && change != CHANGE_REMOVE)
+	if (params.m == 0 && change != BF_DIFFERENCE)
 		report_unsized(&params);
 	if (params.element_class == BF_CLASS_NONE)
 		params.element_class = element->element_class;
@@ -225,19 +190,19 @@ change_argument(FunctionCallInfo fcinfo, Change change, const char *number_name)
 Datum
 bloomcounter_add(PG_FUNCTION_ARGS)
 {
-	return change_argument(fcinfo, CHANGE_ADD, "times");
+	return change_argument(fcinfo, BF_SUM, "times");
 }
 
 Datum
 bloomcounter_remove(PG_FUNCTION_ARGS)
 {
-	return change_argument(fcinfo, CHANGE_REMOVE, "times");
+	return change_argument(fcinfo, BF_DIFFERENCE, "times");
 }
 
 Datum
 bloomcounter_raise(PG_FUNCTION_ARGS)
 {
-	return change_argument(fcinfo, CHANGE_RAISE, "level");
+	return change_argument(fcinfo, BF_GREATER, "level");
 }
 
 /* How many hashes of a sparse counter have a number above `by`. */

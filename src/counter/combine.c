@@ -72,18 +72,10 @@ combine_elements(uint8 *numbers, const bf_filter *dense, const bf_filter *sparse
 
 		if (i % CHUNK_HASHES == 0)
 			CHECK_FOR_INTERRUPTS();
-		if (combination == BF_SUM)
-			bf_numbers_add(numbers, &shape, counter_bits, hash, number);
-		else if (combination == BF_GREATER)
-			bf_numbers_raise(numbers, &shape, counter_bits, hash, number);
-		else
-		{
-			uint32		read = bf_numbers_read(numbers, &shape, counter_bits, hash);
-
-			if (read < number && read < limit)
-				report_misfit();
-			bf_numbers_remove(numbers, &shape, counter_bits, hash, number);
-		}
+		if (combination == BF_DIFFERENCE &&
+			!bf_has_difference(bf_numbers_read(numbers, &shape, counter_bits, hash), number, limit))
+			report_misfit();
+		bf_numbers_change(numbers, &shape, counter_bits, hash, combination, number);
 	}
 }
 
@@ -176,8 +168,7 @@ require_counts(const bf_filter *left, const bf_filter *right)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cannot subtract bloom counters that hold levels"),
-				 errdetail("The %s counter was raised, decayed, united or intersected, so its numbers are no longer counts.",
-						   left->levels ? "first" : "second")));
+				 levels_detail()));
 }
 
 /*

@@ -9,6 +9,7 @@
 #include "core/sparse.h"
 #include "counter/number_walk.h"
 #include "counter/total.h"
+#include "filter/errors.h"
 #include "filter/measure.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -67,6 +68,6 @@ bloomcounter_total(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("bloom counter holds levels, which have no total"),
-				 errdetail("The counter was raised, decayed, united or intersected, so its numbers are no longer counts.")));
+				 levels_detail()));
 	PG_RETURN_FLOAT8(measure_total(&counter));
 }

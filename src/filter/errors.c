@@ -258,6 +258,12 @@ report_class_mismatch(const bf_params *filter, uint32 element_class)
 			 class_mismatch_hint(filter, element_class)));
 }
 
+int
+levels_detail(void)
+{
+	return errdetail("After bloom_raise(), bloom_decay(), | or &, the numbers of a counter are levels and no longer counts.");
+}
+
 void
 report_unsized(const bf_params *filter)
 {

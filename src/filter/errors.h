@@ -36,6 +36,9 @@ pg_noreturn extern void report_mismatch(bf_mismatch mismatch, const bf_params *l
 /* Reports that an element's class is not the filter's. */
 pg_noreturn extern void report_class_mismatch(const bf_params *filter, uint32 element_class);
 
+/* The errdetail of an error about a counter that holds levels. */
+extern int	levels_detail(void);
+
 /* Reports that a filter without a size cannot take elements. */
 pg_noreturn extern void report_unsized(const bf_params *filter);
 

@@ -113,7 +113,7 @@ change(pair *of, uint64_t hash, char operation, uint32_t number)
 	if (operation == '+')
 		bf_numbers_add(of->numbers, &of->shape, of->counter_bits, hash, number);
 	else if (operation == '-')
-		bf_numbers_remove(of->numbers, &of->shape, of->counter_bits, hash, number);
+		bf_numbers_change(of->numbers, &of->shape, of->counter_bits, hash, BF_DIFFERENCE, number);
 	else
 		bf_numbers_raise(of->numbers, &of->shape, of->counter_bits, hash, number);
 }
