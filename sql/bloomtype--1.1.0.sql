@@ -800,6 +800,10 @@ CREATE FUNCTION bloom_counter_agg_combine(internal, internal) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloomcounter_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_counter_agg_combine(internal, internal) IS 'aggregate combine function';
 
+CREATE FUNCTION bloom_level_agg_combine(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomcounter_level_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION bloom_level_agg_combine(internal, internal) IS 'aggregate combine function';
+
 CREATE FUNCTION bloom_counter_agg_serialize(internal) RETURNS bytea
 	AS 'MODULE_PATHNAME', 'bloomcounter_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_counter_agg_serialize(internal) IS 'aggregate serialization function';
@@ -879,7 +883,7 @@ COMMENT ON FUNCTION bloom_level_agg_add(internal, anycompatible, integer, bloomc
 
 CREATE AGGREGATE bloom_level_agg(element anycompatible, level integer) (
 	SFUNC = bloom_level_agg_add, STYPE = internal, SSPACE = 400,
-	FINALFUNC = bloom_counter_agg_final, COMBINEFUNC = bloom_counter_agg_combine,
+	FINALFUNC = bloom_counter_agg_final, COMBINEFUNC = bloom_level_agg_combine,
 	SERIALFUNC = bloom_counter_agg_serialize, DESERIALFUNC = bloom_counter_agg_deserialize,
 	PARALLEL = SAFE
 );
@@ -888,7 +892,7 @@ COMMENT ON AGGREGATE bloom_level_agg(anycompatible, integer) IS
 
 CREATE AGGREGATE bloom_level_agg(element anycompatible, level integer, expected_items float8) (
 	SFUNC = bloom_level_agg_add, STYPE = internal, SSPACE = 400,
-	FINALFUNC = bloom_counter_agg_final, COMBINEFUNC = bloom_counter_agg_combine,
+	FINALFUNC = bloom_counter_agg_final, COMBINEFUNC = bloom_level_agg_combine,
 	SERIALFUNC = bloom_counter_agg_serialize, DESERIALFUNC = bloom_counter_agg_deserialize,
 	PARALLEL = SAFE
 );
@@ -899,7 +903,7 @@ CREATE AGGREGATE bloom_level_agg(
 	element anycompatible, level integer, expected_items float8, false_positive_rate float8
 ) (
 	SFUNC = bloom_level_agg_add, STYPE = internal, SSPACE = 400,
-	FINALFUNC = bloom_counter_agg_final, COMBINEFUNC = bloom_counter_agg_combine,
+	FINALFUNC = bloom_counter_agg_final, COMBINEFUNC = bloom_level_agg_combine,
 	SERIALFUNC = bloom_counter_agg_serialize, DESERIALFUNC = bloom_counter_agg_deserialize,
 	PARALLEL = SAFE
 );
@@ -908,7 +912,7 @@ COMMENT ON AGGREGATE bloom_level_agg(anycompatible, integer, float8, float8) IS
 
 CREATE AGGREGATE bloom_level_agg(element anycompatible, level integer, counter bloomcounter) (
 	SFUNC = bloom_level_agg_add, STYPE = internal, SSPACE = 400,
-	FINALFUNC = bloom_counter_agg_extend_final, COMBINEFUNC = bloom_counter_agg_combine,
+	FINALFUNC = bloom_counter_agg_extend_final, COMBINEFUNC = bloom_level_agg_combine,
 	SERIALFUNC = bloom_counter_agg_serialize, DESERIALFUNC = bloom_counter_agg_deserialize,
 	PARALLEL = SAFE
 );

@@ -337,9 +337,6 @@ merge_accumulator(Accumulator *accumulator, Accumulator *other)
 {
 	bf_filter	view = view_accumulator(other);
 
-	/* the bytes of a state without elements do not tell whether it raises */
-	if (accumulator->params.element_class == BF_CLASS_NONE)
-		accumulator->update.raises = other->update.raises;
 	adopt_class(accumulator, &other->params);
 	accumulator->levels |= other->levels;
 	if (view.sparse)
@@ -514,7 +511,7 @@ deserialize_accumulator(Accumulator *accumulator, const uint8 *bytes, uint64 siz
 	params = filter.params;
 	if (filter.sizing)
 		params.m = 0;
-	begin_accumulator(accumulator, &params, filter.levels, context);
+	begin_accumulator(accumulator, &params, false, context);
 	accumulator->levels = filter.levels;
 	accumulate_filter(accumulator, &filter);
 }

@@ -95,7 +95,10 @@ accumulate_number(Accumulator *accumulator, uint64 hash, uint32 number)
 		accumulate_in_set(accumulator, hash, number);
 }
 
-/* Adds the elements of a filter or accumulator of the same size and seed. */
+/*
+ * Adds the elements of a filter or accumulator of the same size and seed.  How
+ * their numbers combine depends on the first argument only.
+ */
 extern void accumulate_filter(Accumulator *accumulator, const bf_filter *filter);
 extern void merge_accumulator(Accumulator *accumulator, Accumulator *other);
 
@@ -116,7 +119,8 @@ extern void write_accumulator(Accumulator *accumulator, void *to);
 
 /*
  * Converts the state to bytes and back; source is BF_STATE or BF_COUNTER_STATE.
- * Invalid bytes are an error.
+ * Invalid bytes are an error.  The bytes do not tell whether a counter raises,
+ * so a deserialized state is only to merge into another.
  */
 extern bytea *serialize_accumulator(Accumulator *accumulator);
 extern void deserialize_accumulator(Accumulator *accumulator, const uint8 *bytes, uint64 size,

@@ -27,6 +27,7 @@ PG_FUNCTION_INFO_V1(bloomcounter_level_agg_self_sized);
 PG_FUNCTION_INFO_V1(bloomcounter_level_agg_sized);
 PG_FUNCTION_INFO_V1(bloomcounter_level_agg_extend);
 PG_FUNCTION_INFO_V1(bloomcounter_agg_combine);
+PG_FUNCTION_INFO_V1(bloomcounter_level_agg_combine);
 PG_FUNCTION_INFO_V1(bloomcounter_agg_serialize);
 PG_FUNCTION_INFO_V1(bloomcounter_agg_deserialize);
 PG_FUNCTION_INFO_V1(bloomcounter_agg_final);
@@ -307,14 +308,14 @@ require_same_build(const BuildState *left, const BuildState *right)
 }
 
 static Datum
-combine_builds(FunctionCallInfo fcinfo, BuildType type)
+combine_builds(FunctionCallInfo fcinfo, const BuildForm *form)
 {
 	BuildState *state;
 	BuildState *other;
 
 	(void) require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, type);
-	other = require_state(fcinfo, 1, type);
+	state = require_state(fcinfo, 0, form->type);
+	other = require_state(fcinfo, 1, form->type);
 	if (other == NULL)
 	{
 		if (state == NULL)
@@ -327,7 +328,7 @@ combine_builds(FunctionCallInfo fcinfo, BuildType type)
 
 		if (other->accumulator.sizing)
 			params.m = 0;
-		state = begin_build(fcinfo, type, other->accumulator.update.raises, &params);
+		state = begin_build(fcinfo, form->type, form->levels, &params);
 	}
 	else
 		require_same_build(state, other);
@@ -400,7 +401,7 @@ bloomfilter_agg_extend(PG_FUNCTION_ARGS)
 Datum
 bloomfilter_agg_combine(PG_FUNCTION_ARGS)
 {
-	return combine_builds(fcinfo, BUILD_FILTER);
+	return combine_builds(fcinfo, &filter_form);
 }
 
 Datum
@@ -460,7 +461,13 @@ bloomcounter_level_agg_extend(PG_FUNCTION_ARGS)
 Datum
 bloomcounter_agg_combine(PG_FUNCTION_ARGS)
 {
-	return combine_builds(fcinfo, BUILD_COUNTER);
+	return combine_builds(fcinfo, &count_form);
+}
+
+Datum
+bloomcounter_level_agg_combine(PG_FUNCTION_ARGS)
+{
+	return combine_builds(fcinfo, &level_form);
 }
 
 Datum

@@ -4,8 +4,8 @@
  *		a column, and the sum of the counters.
  *
  * The state is of the same type as the input, so that processes and servers
- * exchange partial results like any other filter.  A group's first filter is the state
- * until the second arrives.  From then on the state is an expanded object
+ * exchange partial results like any other value.  A group's first filter is the
+ * state until the second arrives.  From then on the state is an expanded object
  * (utils/expandeddatum.h) with an accumulator.  Adding a sparse filter then takes
  * time proportional to its hashes, and adding a dense one copies no state.
  */

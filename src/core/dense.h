@@ -7,6 +7,7 @@
 
 #include "block.h"
 #include "numbers.h"
+#include "sparse.h"
 
 /* How an element changes a dense payload. */
 typedef struct bf_update
@@ -44,6 +45,17 @@ bf_dense_prefetch(const uint8_t *payload, const bf_update *update, uint64_t hash
 		bf_bits_prefetch(payload, &update->shape, hash);
 	else
 		bf_numbers_prefetch(payload, &update->shape, update->counter_bits, hash);
+}
+
+/* Adds the hashes [from, to) of a sparse filter to a dense payload. */
+static inline void
+bf_expand(const bf_filter *filter, uint64_t from, uint64_t to, const bf_update *update, uint8_t *payload)
+{
+	bool		counter = filter->params.counter_bits != 0;
+
+	for (uint64_t i = from; i < to; i++)
+		bf_dense_add(payload, update, bf_hash_at(filter->payload, i),
+					 counter ? bf_number_of(filter->payload, filter->nhashes, i) : 1);
 }
 
 #endif							/* BF_DENSE_H */

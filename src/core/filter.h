@@ -89,6 +89,13 @@ typedef struct bf_filter
 	const uint8_t *payload;		/* see bf_payload_size() */
 } bf_filter;
 
+/* True if a filter certainly has no elements: then it is sparse. */
+static inline bool
+bf_is_empty(const bf_filter *filter)
+{
+	return filter->sparse && filter->nhashes == 0;
+}
+
 /*
  * The numbers of a counter are counts if elements were only added and removed.
  * Raising, decay and the greater or lesser of two counters yield levels.  Both

@@ -176,10 +176,11 @@ decode_flags(uint8_t flags, bf_source source, bf_filter *filter)
 	bool		state = source == BF_STATE || source == BF_COUNTER_STATE;
 	uint32_t	known = counter ? FLAGS_COUNTER : FLAGS_FILTER;
 	uint32_t	width = flags >> SHIFT_WIDTH & 3;
+	bool		has_type = counter == ((flags & FLAG_COUNTER) != 0);
 
-	if ((flags & ~FLAGS_COUNTER) == 0 && counter != ((flags & FLAG_COUNTER) != 0))
+	if (!has_type && (flags & ~(counter ? FLAGS_FILTER : FLAGS_COUNTER)) == 0)
 		return status(BF_ERR_TYPE, flags, 0);
-	if (flags & ~known)
+	if (!has_type || (flags & ~known))
 		return status(BF_ERR_FLAGS, flags, known);
 	if ((flags & FLAG_SIZING) && !state)
 		return status(BF_ERR_STATE, flags, FLAG_SPARSE);
@@ -208,7 +209,7 @@ encode_flags(const bf_filter *filter, bool levels)
 static bf_status
 check_class(const bf_filter *filter)
 {
-	bool		empty = filter->sparse && filter->nhashes == 0;
+	bool		empty = bf_is_empty(filter);
 	bool		none = filter->params.element_class == BF_CLASS_NONE;
 
 	if (none && !empty)
@@ -302,7 +303,7 @@ uint8_t *
 bf_encode_header(const bf_filter *filter, uint8_t *bytes)
 {
 	const bf_params *params = &filter->params;
-	bool		empty_counter = params->counter_bits != 0 && filter->sparse && filter->nhashes == 0;
+	bool		empty_counter = params->counter_bits != 0 && bf_is_empty(filter);
 
 	bytes[AT_VERSION] = BF_FORMAT_VERSION;
 	bytes[AT_LAYOUT] = (uint8_t) params->layout;

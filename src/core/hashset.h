@@ -111,7 +111,7 @@ bf_hashset_number(const bf_hashset *set, size_t index)
 	return set->extra[index] + UINT32_C(1);
 }
 
-/* Sets it, to 1 or more. */
+/* Sets the number of the hash with an index; at least 1. */
 static inline void
 bf_hashset_set_number(bf_hashset *set, size_t index, uint32_t number)
 {

@@ -68,14 +68,3 @@ bf_stream_read(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 			size / BF_BLOCK_BYTES, present / wanted);
 	return scratch;
 }
-
-void
-bf_expand(const bf_filter *filter, uint64_t from, uint64_t to,
-		  const bf_update *update, uint8_t *payload)
-{
-	bool		counter = filter->params.counter_bits != 0;
-
-	for (uint64_t i = from; i < to; i++)
-		bf_dense_add(payload, update, bf_hash_at(filter->payload, i),
-					 counter ? bf_number_of(filter->payload, filter->nhashes, i) : 1);
-}

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "bulk.h"
-#include "dense.h"
+#include "layout.h"
 
 typedef struct bf_stream
 {
@@ -35,7 +35,7 @@ extern bf_stream bf_stream_start(const bf_filter *filter, uint64_t m);
  * Returns bytes [from, from + size) of the bits, in scratch or in the filter
  * itself.  Read pieces in ascending order without gaps.  A piece of a sparse or
  * folded filter consists of whole blocks, so a sparse classic filter is one
- * piece; expand a large one by bf_expand() instead.  Returns NULL if it finds
+ * piece; expand a large one by bf_expand() (dense.h) instead.  Returns NULL if it finds
  * the hashes of a sparse filter out of order.
  *
  * An attacker can choose millions of hashes for one piece.  One call adds at
@@ -50,9 +50,5 @@ extern const uint8_t *bf_stream_read(bf_stream *stream, uint64_t from, size_t si
 									 uint8_t *scratch);
 extern const uint8_t *bf_stream_continue(bf_stream *stream, uint64_t from, size_t size,
 										 uint8_t *scratch);
-
-/* Adds the hashes [from, to) of a sparse filter to a dense payload. */
-extern void bf_expand(const bf_filter *filter, uint64_t from, uint64_t to,
-					  const bf_update *update, uint8_t *payload);
 
 #endif							/* BF_STREAM_H */

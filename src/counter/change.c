@@ -108,7 +108,7 @@ change_counter(const bf_filter *counter, const bf_params *params, bf_combination
 												bf_number_limit(params->counter_bits)));
 	source.params = *params;
 	source.levels = result.levels;
-	value = make_dense_value(&source, raises, &result, &numbers);
+	value = make_dense_counter(&source, raises, &result, &numbers);
 	bf_numbers_change(numbers, &shape, params->counter_bits, hash, change, number);
 	return value;
 }
@@ -120,7 +120,7 @@ report_levels(void)
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("cannot remove an element from a bloom counter that holds levels"),
 			 levels_detail(),
-			 errhint("Remove only from counters that bloom_add(), bloom_remove(), bloom_counter_agg(), + and - have made.")));
+			 errhint("Remove elements before any of these operations, or build the counter anew with bloom_counter_agg().")));
 }
 
 pg_noreturn static void
@@ -130,7 +130,7 @@ report_absent(uint32 read, uint32 times)
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("cannot remove an element more often than it was added"),
 			 read == 0 ? errdetail("The bloom counter does not contain the element.")
-			 : errdetail("It was added at most %u times, but %u are to be removed.", read, times)));
+			 : errdetail("Its number in the bloom counter is %u, which is less than %u.", read, times)));
 }
 
 /* False if the change would leave the counter as it is; an error if it is invalid. */
@@ -257,13 +257,13 @@ bloomcounter_decay(PG_FUNCTION_ARGS)
 	Bloomfilter *value;
 
 	open_counter(PG_GETARG_DATUM(0), &counter);
-	by = check_number("decay", PG_GETARG_INT32(1), counter.params.counter_bits);
-	if (counter.sparse && counter.nhashes == 0)
+	by = check_number("by", PG_GETARG_INT32(1), counter.params.counter_bits);
+	if (bf_is_empty(&counter))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	if (counter.sparse)
 		PG_RETURN_POINTER(decay_sparse(&counter, by));
 	counter.levels = true;
-	value = make_dense_value(&counter, false, &dense, &numbers);
+	value = make_dense_counter(&counter, false, &dense, &numbers);
 	decay_numbers(numbers, bf_payload_size(&dense), dense.params.counter_bits, by);
 	PG_RETURN_POINTER(value);
 }

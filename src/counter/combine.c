@@ -17,12 +17,6 @@ PG_FUNCTION_INFO_V1(bloomcounter_difference);
 PG_FUNCTION_INFO_V1(bloomcounter_union);
 PG_FUNCTION_INFO_V1(bloomcounter_intersection);
 
-static bool
-is_empty(const bf_filter *counter)
-{
-	return counter->sparse && counter->nhashes == 0;
-}
-
 pg_noreturn static void
 report_misfit(void)
 {
@@ -91,7 +85,7 @@ combine_dense(const bf_filter *left, const bf_filter *right, const bf_filter *re
 
 	first.params = result->params;
 	first.levels = result->levels;
-	value = make_dense_value(&first, combination == BF_GREATER, &dense, &numbers);
+	value = make_dense_counter(&first, combination == BF_GREATER, &dense, &numbers);
 	if (right->sparse)
 		combine_elements(numbers, &dense, right, combination);
 	else if (!combine_numbers(numbers, right->payload, bf_payload_size(right),
@@ -172,39 +166,52 @@ require_counts(const bf_filter *left, const bf_filter *right)
 }
 
 /*
- * An operand without elements is neutral, whatever its size: the result then has
- * the numbers of the other, counts or levels, or none in an intersection.
+ * The operand, 0 or 1, that decides the result alone because the other one has
+ * no elements and is neutral; -1 if there is none.
  */
+static int
+only_operand(const bf_filter operands[2], bf_combination combination)
+{
+	if (bf_is_empty(&operands[1]))
+		return 0;
+	return bf_is_empty(&operands[0]) && combination != BF_DIFFERENCE ? 1 : -1;
+}
+
+/* The operand with the parameters of the result, still toasted if it has them. */
+static Datum
+return_operand(Datum value, const bf_filter *operand, const bf_params *params)
+{
+	bf_filter	result = *operand;
+
+	if (bf_equal_params(&operand->params, params))
+		return value;
+	result.params = *params;
+	return PointerGetDatum(copy_value(&result));
+}
+
 static Datum
 combine_arguments(FunctionCallInfo fcinfo, bf_combination combination)
 {
-	bf_filter	left;
-	bf_filter	right;
+	bf_filter	operands[2];
 	bf_filter	result = {0};
-	bf_filter  *only = NULL;
+	int			only;
 
-	open_counter(PG_GETARG_DATUM(0), &left);
-	open_counter(PG_GETARG_DATUM(1), &right);
-	result.params = combine_params(&left.params, &right.params);
-	if (combination == BF_DIFFERENCE && right.params.m == 0)
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	if (is_empty(&right))
-		only = &left;
-	else if (is_empty(&left) && combination != BF_DIFFERENCE)
-		only = &right;
-	if (only != NULL && combination == BF_LESSER)
+	open_counter(PG_GETARG_DATUM(0), &operands[0]);
+	open_counter(PG_GETARG_DATUM(1), &operands[1]);
+	result.params = combine_params(&operands[0].params, &operands[1].params);
+	/* of two counters without a size, either decides the parameters of the result */
+	if (combination == BF_DIFFERENCE && operands[1].params.m == 0)
+		result.params = operands[0].params;
+	only = only_operand(operands, combination);
+	if (only >= 0 && combination == BF_LESSER)
 		PG_RETURN_POINTER(make_empty_value(&result.params));
-	if (only != NULL && bf_equal_params(&only->params, &result.params))
-		PG_RETURN_DATUM(PG_GETARG_DATUM(only == &left ? 0 : 1));
-	if (only != NULL)
-	{
-		only->params = result.params;
-		PG_RETURN_POINTER(copy_value(only));
-	}
+	if (only >= 0)
+		return return_operand(PG_GETARG_DATUM(only), &operands[only], &result.params);
 	if (combination == BF_DIFFERENCE)
-		require_counts(&left, &right);
-	result.levels = left.levels || right.levels || combination == BF_GREATER || combination == BF_LESSER;
-	PG_RETURN_POINTER(combine_counters(&left, &right, &result, combination));
+		require_counts(&operands[0], &operands[1]);
+	result.levels = operands[0].levels || operands[1].levels ||
+		combination == BF_GREATER || combination == BF_LESSER;
+	PG_RETURN_POINTER(combine_counters(&operands[0], &operands[1], &result, combination));
 }
 
 Datum

@@ -7,8 +7,8 @@
 
 #include "core/estimate.h"
 #include "core/sparse.h"
+#include "counter/estimates.h"
 #include "counter/number_walk.h"
-#include "counter/total.h"
 #include "filter/errors.h"
 #include "filter/measure.h"
 #include "fmgr.h"

@@ -31,8 +31,10 @@ select_hashes(const bf_filter *counter, uint32 level, bf_filter *result)
 		if (bf_number_of(counter->payload, counter->nhashes, i) >= level)
 			bf_store64(payload + BF_HASH_BYTES * count++, bf_hash_at(counter->payload, i));
 	}
+	if (count == 0)
+		result->params.element_class = BF_CLASS_NONE;
 	result->nhashes = count;
-	result->payload = payload;
+	result->payload = bf_encode_header(result, (uint8 *) VARDATA(value));
 	SET_VARSIZE(value, VARHDRSZ + bf_encoded_size(result));
 	return value;
 }
@@ -48,7 +50,7 @@ threshold_sparse(const bf_filter *counter, uint32 level, bf_filter *result)
 
 	if (result->nhashes <= bf_sparse_limit(&result->params))
 		return selected;
-	value = make_dense_value(result, false, &dense, &bits);
+	value = make_dense_value(result, &dense, &bits);
 	pfree(selected);
 	return value;
 }

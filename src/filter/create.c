@@ -71,7 +71,7 @@ add_hash(const bf_filter *filter, const bf_params *params, uint64 hash)
 		return insert_hash(filter, params, hash);
 
 	source.params = *params;
-	value = make_dense_value(&source, false, &result, &bits);
+	value = make_dense_value(&source, &result, &bits);
 	bf_bits_add(bits, &shape, hash);
 	return value;
 }

@@ -48,7 +48,7 @@ status_detail(bf_status status, bf_source source)
 		case BF_ERR_SHORT:
 			return errdetail("There are %llu bytes, but a header takes %llu.", got, limit);
 		case BF_ERR_LONG:
-			return errdetail("There are %llu bytes, but the largest filter takes %llu.", got, limit);
+			return errdetail("There are %llu bytes, but the largest value takes %llu.", got, limit);
 		case BF_ERR_VERSION:
 			return errdetail("Its format version is %llu, but this release reads version %llu.", got, limit);
 		case BF_ERR_LAYOUT:
@@ -60,7 +60,7 @@ status_detail(bf_status status, bf_source source)
 		case BF_ERR_COUNTER_BITS:
 			return errdetail("The code for its width is %llu, but the highest known code is %llu.", got, limit);
 		case BF_ERR_STATE:
-			return errdetail("It is the state of an aggregate, not a finished filter.");
+			return errdetail("It is the state of an aggregate, not a finished value.");
 		case BF_ERR_K:
 			return errdetail("It has %llu hash functions, but the number must be between 1 and %llu.", got, limit);
 		case BF_ERR_CLASS:
@@ -261,7 +261,7 @@ report_class_mismatch(const bf_params *filter, uint32 element_class)
 int
 levels_detail(void)
 {
-	return errdetail("After bloom_raise(), bloom_decay(), | or &, the numbers of a counter are levels and no longer counts.");
+	return errdetail("After bloom_raise(), bloom_level_agg(), bloom_decay(), | or &, the numbers of a counter are levels, not counts.");
 }
 
 void

@@ -29,7 +29,7 @@ fold_to(const bf_filter *filter, const bf_params *params)
 	sparse.params = *params;
 	if (filter->nhashes <= bf_sparse_limit(params))
 		return copy_value(&sparse);
-	return make_dense_value(&sparse, false, &dense, &bits);
+	return make_dense_value(&sparse, &dense, &bits);
 }
 
 /* True if the filter folded to m bits keeps the rate. */

@@ -34,8 +34,8 @@ check_counter_bits(int32 counter_bits)
 	if (counter_bits != 4 && counter_bits != 8 && counter_bits != 16)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("bits per number of a bloom counter must be 4, 8 or 16"),
-				 errdetail("They are %d.", counter_bits)));
+				 errmsg("counter_bits must be 4, 8 or 16"),
+				 errdetail("It is %d.", counter_bits)));
 	return (uint32) counter_bits;
 }
 
@@ -101,12 +101,12 @@ report_too_large(const bf_params *params, double items)
 			 ? errdetail("The largest filter has %llu bits, enough for %llu elements at this rate.",
 						 (unsigned long long) largest.m,
 						 (unsigned long long) filter_capacity(&largest))
-			 : errdetail("The largest counter of %u bits has %llu numbers, enough for %llu elements at this rate.",
+			 : errdetail("The largest counter with %u bits per number has %llu numbers, enough for %llu elements at this rate.",
 						 params->counter_bits, (unsigned long long) largest.m,
 						 (unsigned long long) filter_capacity(&largest)),
 			 params->counter_bits == 0
 			 ? errhint("Use a higher rate, or distribute the elements over several filters.")
-			 : errhint("Use a higher rate or fewer bits per number, or distribute the elements over several counters.")));
+			 : errhint("Use a higher rate, or distribute the elements over several counters.")));
 }
 
 bf_params

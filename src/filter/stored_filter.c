@@ -149,11 +149,11 @@ read_stored_dense(Datum value, OpenedFilter *opened, uint64 hash)
 	return lookup.number;
 }
 
-/* The index of a hash in a stored sparse filter; nhashes if it is not there. */
+/* The result of a search for a hash in a stored sparse filter. */
 typedef struct StoredIndex
 {
 	bool		known;			/* false if the slice did not enclose the hash */
-	uint64		index;
+	uint64		index;			/* nhashes if the hash is not there */
 } StoredIndex;
 
 /*
@@ -170,6 +170,7 @@ find_stored_hash(Datum value, OpenedFilter *opened, uint64 hash)
 	uint64		to;
 	struct varlena *slice;
 	const uint8 *hashes;
+	uint64		at;
 
 	bf_expected_range(nhashes, hash, &from, &to);
 	slice = read_slice(value, opened->source, BF_HEADER_SIZE + BF_HASH_BYTES * from,
@@ -177,8 +178,9 @@ find_stored_hash(Datum value, OpenedFilter *opened, uint64 hash)
 	hashes = (const uint8 *) VARDATA_ANY(slice);
 	found.known = (from == 0 || bf_hash_at(hashes, 0) <= hash) &&
 		(to == nhashes || bf_hash_at(hashes, to - from - 1) >= hash);
-	if (found.known && bf_sparse_contains(hashes, to - from, hash))
-		found.index = from + bf_lower_bound(hashes, to - from, hash);
+	at = bf_lower_bound(hashes, to - from, hash);
+	if (at < to - from && bf_hash_at(hashes, at) == hash)
+		found.index = from + at;
 	opened->cost += Max(SLICE_COST, BF_HASH_BYTES * (to - from));
 	pfree(slice);
 	return found;

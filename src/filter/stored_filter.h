@@ -25,10 +25,10 @@ typedef struct OpenedFilter
 } OpenedFilter;
 
 /*
- * Opens a value of the type that source names.  Reads only the header if the value is stored out of line,
- * uncompressed and not small; otherwise detoasts it into the current memory
- * context.  The caller passes the result to close_value().  A corrupt value is
- * an error.
+ * Opens a value of the type that source names.  Reads only the header if the
+ * value is stored out of line, uncompressed and not small; otherwise detoasts it
+ * into the current memory context.  The caller passes the result to
+ * close_value().  A corrupt value is an error.
  */
 extern struct varlena *open_for_probes(Datum value, bf_source source, OpenedFilter *opened);
 

@@ -4,7 +4,7 @@
  */
 #include "pg/pg_compat.h"
 
-#include "core/stream.h"
+#include "core/dense.h"
 #include "filter/errors.h"
 #include "filter/value.h"
 #include "fmgr.h"
@@ -99,7 +99,7 @@ expand_hashes(const bf_filter *filter, bool raises, uint8 *payload)
 }
 
 Bloomfilter *
-make_dense_value(const bf_filter *filter, bool raises, bf_filter *dense, uint8 **payload)
+make_dense_counter(const bf_filter *filter, bool raises, bf_filter *dense, uint8 **payload)
 {
 	bf_filter	header = {.params = filter->params, .levels = filter->levels};
 	Bloomfilter *value = make_value(&header, filter->sparse, payload);

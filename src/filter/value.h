@@ -57,11 +57,18 @@ extern Bloomfilter *copy_value(const bf_filter *filter);
 extern Bloomfilter *make_empty_value(const bf_params *params);
 
 /*
- * A dense copy of a filter at its own size; *dense and *payload point into it.
- * The numbers of a sparse counter are added, or raised to if raises is set, as
- * the operation that makes it dense does with the other elements.
+ * A dense copy of a counter at its own size; *dense and *payload point into it.
+ * Adds the numbers of a sparse counter or, if raises is set, raises to them: the
+ * operation that makes it dense does the same with other elements.
  */
-extern Bloomfilter *make_dense_value(const bf_filter *filter, bool raises, bf_filter *dense,
-									 uint8 **payload);
+extern Bloomfilter *make_dense_counter(const bf_filter *counter, bool raises, bf_filter *dense,
+									   uint8 **payload);
+
+/* The same for a Bloom filter. */
+static inline Bloomfilter *
+make_dense_value(const bf_filter *filter, bf_filter *dense, uint8 **bits)
+{
+	return make_dense_counter(filter, false, dense, bits);
+}
 
 #endif							/* BF_VALUE_H */

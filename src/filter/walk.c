@@ -72,7 +72,7 @@ start_side(FilterWalk *walk, int side, uint64 m, const bf_filter *filter)
 	if (needs_conversion(filter, m))
 	{
 		walk->copies[side] = filter->sparse
-			? make_dense_value(filter, false, &walk->converted[side], &bits)
+			? make_dense_value(filter, &walk->converted[side], &bits)
 			: make_folded_value(filter, m, &walk->converted[side]);
 		filter = &walk->converted[side];
 	}

@@ -14,6 +14,7 @@
 
 #include "acceptable.h"
 #include "bulk.h"
+#include "dense.h"
 #include "format.h"
 #include "fuzz.h"
 #include "hash.h"

@@ -12,6 +12,7 @@
 #include "acceptable.h"
 #include "bulk.h"
 #include "compatible.h"
+#include "dense.h"
 #include "estimate.h"
 #include "format.h"
 #include "frame.h"

@@ -23,6 +23,7 @@
 
 #include "bulk.h"
 #include "compatible.h"
+#include "dense.h"
 #include "estimate.h"
 #include "hash.h"
 #include "probe.h"

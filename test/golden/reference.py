@@ -729,7 +729,7 @@ class Counter(Parameters):
         empty_filter = Filter(self.layout, self.k, self.p, self.seed, self.m)
         if self.sparse:
             hashes = [h for h, number in self.listed if number >= level]
-            return empty_filter.with_hashes(self.element_class, hashes)
+            return empty_filter.with_hashes(self.element_class if hashes else 0, hashes)
         bits = sum(1 << position for position, number in enumerate(self.numbers) if number >= level)
         return replace(
             empty_filter, element_class=self.element_class, hashes=None, bits=bits.to_bytes(self.m // 8, "little")

@@ -1,7 +1,7 @@
 -- Sum and union of counters are commutative and associative, byte for byte, and the
 -- aggregates give the same: for counts and levels, sparse and dense, of each width.
 BEGIN;
-SELECT plan(8);
+SELECT plan(10);
 
 CREATE TABLE counter (width int, name text, c bloomcounter);
 INSERT INTO counter
@@ -45,6 +45,22 @@ FROM triple, LATERAL (SELECT bloom_sum_agg(c) AS s FROM unnest(ARRAY[a, b, d]) c
 SELECT is(array_agg(concat_ws(', ', width, a_name, b_name, d_name)) FILTER (WHERE u <> ((a | b) | d)), NULL,
     'bloom_union_agg is a | b | c')
 FROM triple, LATERAL (SELECT bloom_union_agg(c) AS u FROM unnest(ARRAY[a, b, d]) c OFFSET 0) agg;
+
+-- Partial states that saw only nulls carry a counter that is given, and raise to it.
+CREATE TABLE part (p int, x int, l int) PARTITION BY LIST (p);
+CREATE TABLE part1 PARTITION OF part FOR VALUES IN (1);
+CREATE TABLE part2 PARTITION OF part FOR VALUES IN (2);
+CREATE TABLE part3 PARTITION OF part FOR VALUES IN (3);
+INSERT INTO part VALUES (1, NULL, 1), (2, 7, 1), (2, 3, 9), (3, NULL, 1);
+CREATE TABLE base AS SELECT n, (SELECT bloom_counter_agg(i % 50, n) FROM generate_series(1, 250) i) AS c
+FROM unnest(ARRAY[50, 1000]) AS n;
+SET LOCAL enable_partitionwise_aggregate = on;
+SELECT is(array_agg(bloom_count(s, 7) || ' ' || bloom_count(s, 3) || ' ' || contents), '{5 9 levels,5 9 levels}',
+    'partitions raise a counter that is given')
+FROM base, LATERAL (SELECT bloom_level_agg(x, l, c) AS s FROM part) q, LATERAL bloom_info(s);
+DELETE FROM part WHERE p = 2;
+SELECT is(array_agg(s = c), '{t,t}', 'partitions without elements return it')
+FROM base, LATERAL (SELECT bloom_level_agg(x, l, c) AS s FROM part) q;
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -3,6 +3,7 @@
  *		Reading filters at another size, against filters built at that size.
  */
 #include "block.h"
+#include "dense.h"
 #include "reference.h"
 #include "sparse.h"
 #include "stream.h"
