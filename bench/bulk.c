@@ -99,12 +99,6 @@ run_total(size_t size)
 	sink += bf_sum_of_numbers(a, size, counter_bits);
 }
 
-static void
-run_fold_numbers(size_t size)
-{
-	bf_fold_numbers(a, b, size / BF_BLOCK_BYTES / counter_bits / 2, 2, counter_bits, BF_SUM);
-}
-
 static double
 time_of(void (*run) (size_t), size_t size, int repeats)
 {
@@ -161,7 +155,6 @@ measure_counters(size_t size)
 	measure("threshold", run_threshold, size, 1 + 1.0 / counter_bits, 2);
 	measure("decay", run_decay, size, 2, 2);
 	measure("total", run_total, size, 1, 2);
-	measure("fold by 2", run_fold_numbers, size, 1.5, 2);
 }
 
 int

@@ -314,34 +314,6 @@ bf_sum_of_numbers_body(const uint8_t *numbers, size_t size, uint32_t counter_bit
 	return BY_WIDTH(counter_bits, sum_of_numbers, numbers, size);
 }
 
-BODY void
-fold(uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run, bf_combination combination,
-	 uint32_t counter_bits)
-{
-	size_t		size = BF_BLOCK_BITS / 8 * counter_bits;
-
-	for (size_t i = 0; i < nblocks; i++)
-	{
-		uint8_t		block[BF_BLOCK_BITS * 2];
-
-		memcpy(block, src, size);
-		src += size;
-		for (size_t j = 1; j < run; j++, src += size)
-			combine(block, src, size, combination, counter_bits);
-		memcpy(dst + i * size, block, size);
-	}
-}
-
-BODY void
-bf_fold_numbers_body(uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run, uint32_t counter_bits,
-					 bf_combination combination)
-{
-	if (combination == BF_SUM)
-		BY_WIDTH(counter_bits, fold, dst, src, nblocks, run, BF_SUM);
-	else
-		BY_WIDTH(counter_bits, fold, dst, src, nblocks, run, BF_GREATER);
-}
-
 DISPATCH(bool, bf_combine_numbers,
 		 (uint8_t *dst, const uint8_t *src, size_t size, uint32_t counter_bits, bf_combination combination),
 		 (dst, src, size, counter_bits, combination))
@@ -352,7 +324,3 @@ DISPATCH(void, bf_threshold,
 		 (bits, numbers, npositions, counter_bits, level))
 DISPATCH(uint64_t, bf_sum_of_numbers, (const uint8_t *numbers, size_t size, uint32_t counter_bits),
 		 (numbers, size, counter_bits))
-DISPATCH(void, bf_fold_numbers,
-		 (uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run, uint32_t counter_bits,
-		  bf_combination combination),
-		 (dst, src, nblocks, run, counter_bits, combination))

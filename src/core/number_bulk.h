@@ -36,11 +36,4 @@ extern void bf_threshold(uint8_t *bits, const uint8_t *numbers, size_t nposition
 
 extern uint64_t bf_sum_of_numbers(const uint8_t *numbers, size_t size, uint32_t counter_bits);
 
-/*
- * Writes nblocks blocks of BF_BLOCK_BITS numbers, each the sum or the maximum
- * of `run` consecutive blocks of src.  The two may overlap if dst <= src.
- */
-extern void bf_fold_numbers(uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run,
-							uint32_t counter_bits, bf_combination combination);
-
 #endif							/* BF_NUMBER_BULK_H */

@@ -364,76 +364,6 @@ test_sum(void)
 }
 
 static void
-reference_fold(uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run, uint32_t counter_bits,
-			   bf_combination combination)
-{
-	for (size_t i = 0; i < nblocks * run * 512; i++)
-	{
-		size_t		to = i / 512 / run * 512 + i % 512;
-		int64_t		number = ref_number(src, counter_bits, i);
-
-		if (i / 512 % run != 0)
-			number = ref_combined(operations[combination], ref_number(dst, counter_bits, to), number,
-								  (1 << counter_bits) - 1);
-		ref_set_number(dst, counter_bits, to, (uint32_t) number);
-	}
-}
-
-/*
- * Into other memory, onto its own start, and onto itself from a lower
- * address.
- */
-static void
-compare_fold(size_t nblocks, size_t run, uint32_t counter_bits, bf_combination combination, uint64_t *state)
-{
-	size_t		folded = nblocks * 64 * counter_bits;
-	size_t		size = folded * run;
-	size_t		below = random_below(state, 200);
-	area		of = make_area(size, nblocks % 4);
-	uint8_t    *wanted = allocate(folded);
-	uint8_t    *apart = allocate(folded);
-	uint8_t    *overlapping = allocate(size + below);
-
-	fill(of.bytes, size, counter_bits, state);
-	reference_fold(wanted, of.bytes, nblocks, run, counter_bits, combination);
-	bf_fold_numbers(apart, of.bytes, nblocks, run, counter_bits, combination);
-	each(memcmp(apart, wanted, folded) == 0, "%zu runs of %zu", nblocks, run);
-
-	memcpy(overlapping + below, of.bytes, size);
-	bf_fold_numbers(overlapping, overlapping + below, nblocks, run, counter_bits, combination);
-	each(memcmp(overlapping, wanted, folded) == 0, "%zu runs of %zu from %zu below", nblocks, run, below);
-
-	memcpy(overlapping, of.bytes, size);
-	bf_fold_numbers(of.bytes, of.bytes, nblocks, run, counter_bits, combination);
-	each(memcmp(of.bytes, wanted, folded) == 0, "%zu runs of %zu in place", nblocks, run);
-	each(memcmp(of.bytes + folded, overlapping + folded, size - folded) == 0,
-		 "%zu runs of %zu in place: written too far", nblocks, run);
-	free_area(&of);
-	free(wanted);
-	free(apart);
-	free(overlapping);
-}
-
-static void
-test_fold(void)
-{
-	uint64_t	state = 6;
-
-	for (int i = 0; i < 3; i++)
-	{
-		for (size_t nblocks = 0; nblocks < 4; nblocks++)
-		{
-			for (size_t run = 1; run < 8; run++)
-			{
-				compare_fold(nblocks, run, widths[i], BF_SUM, &state);
-				compare_fold(nblocks, run, widths[i], BF_GREATER, &state);
-			}
-		}
-	}
-	passed("folding, into other memory and in place");
-}
-
-static void
 test_all(void)
 {
 	test_combine();
@@ -442,7 +372,6 @@ test_all(void)
 	test_decay();
 	test_threshold();
 	test_sum();
-	test_fold();
 }
 
 int
