@@ -145,6 +145,42 @@ ref_set_number(uint8_t *numbers, uint32_t counter_bits, uint64_t i, uint32_t num
 	}
 }
 
+/* An element's distinct positions in a whole counter; returns how many. */
+static inline uint32_t
+ref_positions(const bf_params *params, uint64_t hash, uint64_t *positions)
+{
+	uint32_t	count = 0;
+
+	for (uint32_t i = 0; i < params->k; i++)
+	{
+		uint64_t	position = ref_bit(params, hash, i);
+		uint32_t	j = 0;
+
+		while (j < count && positions[j] != position)
+			j++;
+		if (j == count)
+			positions[count++] = position;
+	}
+	return count;
+}
+
+/* What an element reads in a dense counter. */
+static inline uint32_t
+ref_read(const uint8_t *numbers, const bf_params *params, uint64_t hash)
+{
+	uint64_t	positions[BF_MAX_K];
+	uint32_t	count = ref_positions(params, hash, positions);
+	uint32_t	least = UINT32_MAX;
+
+	for (uint32_t i = 0; i < count; i++)
+	{
+		uint32_t	number = ref_number(numbers, params->counter_bits, positions[i]);
+
+		least = number < least ? number : least;
+	}
+	return least;
+}
+
 /*
  * A sum, difference, maximum or minimum of two numbers, in integers that do
  * not overflow; negative if a difference does not exist.
@@ -159,6 +195,23 @@ ref_combined(char operation, int64_t a, int64_t b, int64_t limit)
 	if (operation == '>')
 		return a > b ? a : b;
 	return a < b ? a : b;
+}
+
+/* Combines the numbers of an element with one number. */
+static inline void
+ref_change(uint8_t *numbers, const bf_params *params, uint64_t hash, char operation, uint32_t number)
+{
+	int64_t		limit = (INT64_C(1) << params->counter_bits) - 1;
+	uint64_t	positions[BF_MAX_K];
+	uint32_t	count = ref_positions(params, hash, positions);
+
+	for (uint32_t i = 0; i < count; i++)
+	{
+		int64_t		old = ref_number(numbers, params->counter_bits, positions[i]);
+
+		ref_set_number(numbers, params->counter_bits, positions[i],
+					   (uint32_t) ref_combined(operation, old, number, limit));
+	}
 }
 
 static inline int
@@ -191,6 +244,17 @@ put_hashes(uint8_t *payload, const uint64_t *hashes, size_t count)
 {
 	for (size_t i = 0; i < count * 8; i++)
 		payload[i] = (uint8_t) (hashes[i / 8] >> 8 * (i % 8));
+}
+
+/* Numbers as they follow the hashes in the sparse payload of a counter. */
+static inline void
+put_numbers(uint8_t *numbers, const uint32_t *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+	{
+		numbers[2 * i] = (uint8_t) values[i];
+		numbers[2 * i + 1] = (uint8_t) (values[i] >> 8);
+	}
 }
 
 /* Mean and its standard error, of values added one by one. */

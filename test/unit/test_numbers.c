@@ -58,33 +58,14 @@ free_pair(pair *of)
 	free(of->model);
 }
 
-/* An element's distinct positions in the whole counter; returns how many. */
-static uint32_t
-positions_of(const bf_params *params, uint64_t hash, uint64_t *positions)
-{
-	uint32_t	count = 0;
-
-	for (uint32_t i = 0; i < params->k; i++)
-	{
-		uint64_t	position = ref_bit(params, hash, i);
-		uint32_t	j = 0;
-
-		while (j < count && positions[j] != position)
-			j++;
-		if (j == count)
-			positions[count++] = position;
-	}
-	return count;
-}
-
 static int64_t
 model_read(const pair *of, uint64_t hash)
 {
 	uint64_t	positions[BF_MAX_K];
-	uint32_t	count = positions_of(&of->params, hash, positions);
-	int64_t		least = of->model[positions[0]];
+	uint32_t	count = ref_positions(&of->params, hash, positions);
+	int64_t		least = INT64_MAX;
 
-	for (uint32_t i = 1; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		least = of->model[positions[i]] < least ? of->model[positions[i]] : least;
 	return least;
 }
@@ -93,7 +74,7 @@ static void
 model_change(pair *of, uint64_t hash, char operation, int64_t number)
 {
 	uint64_t	positions[BF_MAX_K];
-	uint32_t	count = positions_of(&of->params, hash, positions);
+	uint32_t	count = ref_positions(&of->params, hash, positions);
 
 	for (uint32_t i = 0; i < count; i++)
 		of->model[positions[i]] = ref_combined(operation, of->model[positions[i]], number, of->limit);
@@ -323,7 +304,7 @@ colliding_hash(const bf_params *params, uint64_t *state)
 
 	do
 		hash = next_random(state);
-	while (positions_of(params, hash, positions) == params->k);
+	while (ref_positions(params, hash, positions) == params->k);
 	return hash;
 }
 
@@ -333,7 +314,7 @@ compare_duplicates(const bf_params *params, uint32_t counter_bits, uint64_t *sta
 	pair		of = make_pair(*params, counter_bits, 1);
 	uint64_t	hash = colliding_hash(params, state);
 	uint64_t	positions[BF_MAX_K];
-	uint32_t	count = positions_of(params, hash, positions);
+	uint32_t	count = ref_positions(params, hash, positions);
 	uint64_t	sum = 0;
 
 	each(count < params->k, "no duplicate");
