@@ -10,7 +10,7 @@ static bool
 same(const bf_params *a, const bf_params *b)
 {
 	return a->layout == b->layout && a->k == b->k && a->element_class == b->element_class &&
-		a->rate == b->rate && a->seed == b->seed && a->m == b->m;
+		a->rate == b->rate && a->seed == b->seed && a->m == b->m && a->counter_bits == b->counter_bits;
 }
 
 /* In both orders, because a mismatch is symmetric. */
@@ -46,6 +46,30 @@ test_mismatches(void)
 	b = (bf_params) {.layout = BF_CLASSIC, .k = 1, .rate = 0.9f, .seed = 5};
 	mismatch(&a, &b, BF_MATCH, "anything and the filter without a size");
 	mismatch(&b, &b, BF_MATCH, "two without a size");
+}
+
+static void
+test_widths(void)
+{
+	bf_params	a = params_of(BF_BLOCKED, 6, 512 * 6);
+	bf_params	b;
+
+	a.counter_bits = 4;
+	b = a;
+	mismatch(&a, &b, BF_MATCH, "counters of 4 bits");
+	b.counter_bits = 8;
+	mismatch(&a, &b, BF_MISMATCH_COUNTER_BITS, "counters of 4 and 8 bits");
+	b.m = 512;
+	mismatch(&a, &b, BF_MISMATCH_COUNTER_BITS, "of different sizes, too");
+	ok(bf_compare_folded(&a, &b) == BF_MISMATCH_COUNTER_BITS, "also if they are folded");
+	b.seed = 1;
+	mismatch(&a, &b, BF_MISMATCH_SEED, "the seed comes before the width");
+	b.seed = 0, b.m = 0, b.element_class = BF_CLASS_NONE;
+	mismatch(&a, &b, BF_MATCH, "the width of a counter without a size does not matter");
+	b = a, b.m = 512;
+	mismatch(&a, &b, BF_MISMATCH_SIZE, "counters of two sizes");
+	b = a, b.counter_bits = 0;
+	mismatch(&a, &b, BF_MISMATCH_COUNTER_BITS, "a counter and a filter");
 }
 
 static bf_mismatch
@@ -96,7 +120,7 @@ static void
 test_equal(void)
 {
 	const bf_params a = params_of(BF_BLOCKED, 6, 512 * 6);
-	bf_params	others[6] = {a, a, a, a, a, a};
+	bf_params	others[7] = {a, a, a, a, a, a, a};
 
 	others[0].layout = BF_CLASSIC;
 	others[1].k = 7;
@@ -104,8 +128,9 @@ test_equal(void)
 	others[3].rate = 0.02f;
 	others[4].seed = UINT64_C(1) << 63;
 	others[5].m = 512;
+	others[6].counter_bits = 4;
 	ok(bf_equal_params(&a, &a), "equal to itself");
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 7; i++)
 		ok(!bf_equal_params(&a, &others[i]) && !bf_equal_params(&others[i], &a), "field %d differs", i);
 }
 
@@ -135,6 +160,16 @@ test_combined(void)
 	b.k = a.k, b.seed = 4;
 	got = bf_combined_params(&a, &b);
 	ok(same(&got, &b), "then the seed");
+	a.seed = b.seed, a.counter_bits = 8, b.counter_bits = 4;
+	got = bf_combined_params(&a, &b);
+	ok(same(&got, &b), "then the width of counters");
+	got = bf_combined_params(&b, &a);
+	ok(same(&got, &b), "in either order");
+	a = params_of(BF_BLOCKED, 6, 512 * 8), a.counter_bits = 16;
+	got = bf_combined_params(&a, &b);
+	ok(same(&got, &a), "the width is that of the counter with a size");
+	got = bf_combined_params(&b, &a);
+	ok(same(&got, &a), "in either order");
 }
 
 /* Draws from few values, so that many pairs and triples combine. */
@@ -147,7 +182,8 @@ random_params(uint64_t *state)
 		.element_class = random_below(state, 3) ? 20 : random_below(state, 4) ? 0 : 25,
 		.rate = (float) (1 + random_below(state, 3)) / 1000,
 		.seed = random_below(state, 5) == 0,
-		.m = 512 * random_below(state, 4)
+		.m = 512 * random_below(state, 4),
+		.counter_bits = random_below(state, 4) ? 4 : 8
 	};
 
 	if (params.m == 0)
@@ -224,6 +260,7 @@ int
 main(void)
 {
 	test_mismatches();
+	test_widths();
 	test_sizes();
 	test_equal();
 	test_combined();

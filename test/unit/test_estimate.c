@@ -5,6 +5,8 @@
 #include "block.h"
 #include "estimate.h"
 #include "hash.h"
+#include "number_bulk.h"
+#include "numbers.h"
 #include "reference.h"
 #include "tap.h"
 
@@ -217,6 +219,89 @@ test_intersection(void)
 	ok(isnan(bf_intersection_of(10, 7, INFINITY)), "only the union saturated: unknown");
 }
 
+/* Where an element's distinct positions are exactly known: k = 1. */
+static void
+test_total_of_one_position(void)
+{
+	for (int layout = 0; layout < 2; layout++)
+	{
+		bf_params	params = params_of((bf_layout) layout, 1, 5120);
+		bf_shape	shape = bf_shape_of(&params);
+
+		ok(bf_total(&shape, 0) == 0, "layout %d: nothing was added", layout);
+		ok(fabs(bf_total(&shape, 12345) - 12345) < 1e-8, "layout %d: with one hash function the sum is the total",
+		   layout);
+	}
+}
+
+/* The formula as the format writes it. */
+static void
+test_total_formula(void)
+{
+	for (uint32_t k = 1; k <= 32; k++)
+	{
+		for (uint64_t m = 64; m <= UINT64_C(1) << 29; m *= 8)
+		{
+			for (int layout = m < 512; layout < 2; layout++)
+			{
+				bf_params	params = params_of((bf_layout) layout, k, m);
+				bf_shape	shape = bf_shape_of(&params);
+				long double B = layout == BF_CLASSIC ? (long double) m : 512;
+				long double positions = B * (1 - powl(1 - 1 / B, k));
+
+				/* 1 - x loses the last digits of long double, times B */
+				for (uint64_t sum = 1; sum < UINT64_C(1) << 44; sum *= 31)
+					each(fabsl(bf_total(&shape, sum) / ((long double) sum / positions) - 1) < 1e-9L,
+						 "layout %d, k %" PRIu32 ", m %" PRIu64 ", sum %" PRIu64, layout, k, m, sum);
+			}
+		}
+	}
+	passed("total from the sum of numbers, by the formula");
+}
+
+/*
+ * Elements that are added several times. The mean of the estimates over random
+ * elements is the number of additions, although positions coincide.
+ */
+static void
+compare_total(bf_layout layout, uint32_t k, uint64_t m)
+{
+	bf_params	params = params_of(layout, k, m);
+	bf_shape	shape = bf_shape_of(&params);
+	sample		ratios = {0};
+
+	for (int i = 0; i < 300; i++)
+	{
+		uint8_t    *numbers = allocate(2 * m);
+		uint64_t	added = 0;
+
+		/* at 16 bits no number saturates */
+		for (uint32_t j = 0; j < 40; j++)
+		{
+			bf_numbers_add(numbers, &shape, 16, bf_hash_word(next_word++, 0), 1 + j % 3);
+			added += 1 + j % 3;
+		}
+		sample_add(&ratios, bf_total(&shape, bf_sum_of_numbers(numbers, 2 * m, 16)) / (double) added);
+		free(numbers);
+	}
+	each(fabs(sample_mean(&ratios) - 1) < 4.5 * sample_error(&ratios) + 1e-9,
+		 "layout %d, k %" PRIu32 ", m %" PRIu64 ": %.5f +- %.5f", (int) layout, k, m, sample_mean(&ratios),
+		 sample_error(&ratios));
+}
+
+static void
+test_total(void)
+{
+	for (uint32_t k = 1; k <= 32; k = k * 3 / 2 + 1)
+	{
+		compare_total(BF_BLOCKED, k, 512);
+		compare_total(BF_BLOCKED, k, 51200);
+		compare_total(BF_CLASSIC, k, 64);
+		compare_total(BF_CLASSIC, k, 2048);
+	}
+	passed("total of random elements with repetitions");
+}
+
 int
 main(void)
 {
@@ -227,5 +312,8 @@ main(void)
 	test_rate();
 	test_rate_ends();
 	test_intersection();
+	test_total_of_one_position();
+	test_total_formula();
+	test_total();
 	return done();
 }
