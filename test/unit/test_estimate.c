@@ -125,6 +125,17 @@ test_formula(void)
 	passed("cardinality from bits set, by the formula");
 }
 
+static uint64_t
+full_blocks(const bf_shape *shape, const uint8_t *bits)
+{
+	size_t		size = shape->block_bits / 8;
+	uint64_t	count = 0;
+
+	for (size_t i = 0; i < shape->nblocks; i++)
+		count += ref_count(bits + i * size, size) == shape->block_bits;
+	return count;
+}
+
 /* The estimate for the filter's layout. */
 static double
 current_rate(const bf_params *params, const uint8_t *bits)
@@ -137,6 +148,7 @@ current_rate(const bf_params *params, const uint8_t *bits)
 	bf_tally_add(tally, &shape, bits, half);
 	bf_tally_add(tally, &shape, bits + half, params->m / 8 - half);
 	each(bf_tally_bits(tally, &shape) == ref_count(bits, params->m / 8), "bits of a tally");
+	each(bf_tally_full_blocks(tally, &shape) == full_blocks(&shape, bits), "full blocks of a tally");
 	rate = bf_current_rate(tally, &shape);
 	free(tally);
 	return rate;
@@ -193,6 +205,8 @@ test_rate_ends(void)
 		uint8_t    *bits = allocate(640);
 
 		ok(current_rate(&params, bits) == 0, "layout %d: an empty filter has rate 0", layout);
+		memset(bits + 128, 255, 128);
+		ok(layout == BF_CLASSIC || current_rate(&params, bits) == 0.2, "layout %d: two of ten blocks are full", layout);
 		memset(bits, 255, 640);
 		ok(current_rate(&params, bits) == 1, "layout %d: a full one has rate 1", layout);
 		free(bits);

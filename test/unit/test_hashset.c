@@ -53,6 +53,21 @@ contents(const bf_hashset *set, uint64_t *out)
 	return count;
 }
 
+/* Turns a set into an array in pieces. The hash 0 is left to the caller. */
+static size_t
+compacted(bf_hashset *set, size_t piece)
+{
+	size_t		slots = bf_hashset_slots(set);
+	size_t		count = 0;
+
+	for (size_t from = 0; from < slots; from += piece)
+		count += bf_hashset_compact(set, from, from + piece < slots ? from + piece : slots, count);
+	if (set->has_zero)
+		set->slots[count++] = 0;
+	qsort(set->slots, count, sizeof(uint64_t), compare_hashes);
+	return count;
+}
+
 /* Adds hashes one by one, and checks every answer and the contents. */
 static void
 compare(const uint64_t *hashes, size_t count, size_t piece)
@@ -72,6 +87,7 @@ compare(const uint64_t *hashes, size_t count, size_t piece)
 			distinct[ndistinct++] = hashes[i];
 		if (bf_hashset_full(&set))
 			grow(&set, piece);
+		bf_hashset_prefetch(&set, hashes[i]);
 		each(bf_hashset_add(&set, hashes[i]) == !seen, "adding %" PRIu64, hashes[i]);
 		each(set.count == ndistinct, "count after %" PRIu64, hashes[i]);
 	}
@@ -79,6 +95,8 @@ compare(const uint64_t *hashes, size_t count, size_t piece)
 	each(contents(&set, got) == ndistinct, "contents of %zu", ndistinct);
 	qsort(distinct, ndistinct, sizeof(*distinct), compare_hashes);
 	each(memcmp(got, distinct, ndistinct * sizeof(*got)) == 0, "contents of %zu", ndistinct);
+	each(compacted(&set, piece) == ndistinct && memcmp(set.slots, distinct, ndistinct * sizeof(*got)) == 0,
+		 "compacted contents of %zu", ndistinct);
 	free(got);
 	free(distinct);
 	free(set.slots);

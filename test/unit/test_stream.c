@@ -243,6 +243,51 @@ test_expand_part(void)
 	free(bits);
 }
 
+/* Hashes out of order are found, because a block would lie before its piece. */
+static void
+test_disorder(void)
+{
+	uint8_t		memory[3 + 8 * 3];
+	elements	set = {.hashes = {UINT64_MAX - 1, UINT64_MAX, 5}, .count = 3};
+	bf_params	params = params_of(BF_BLOCKED, 3, 512 * 4);
+	bf_filter	filter = sparse(params, &set, memory);
+	bf_stream	stream = bf_stream_start(&filter, params.m);
+	uint8_t		scratch[64 * 2];
+
+	ok(bf_stream_read(&stream, 0, 64 * 2, scratch) == scratch, "the first piece has none of the hashes");
+	ok(bf_stream_read(&stream, 64 * 2, 64 * 2, scratch) == NULL, "the second finds one of the first");
+}
+
+/* More hashes for one block than one call adds. */
+static void
+test_unfinished(void)
+{
+	enum {COUNT = 2 * BF_STREAM_HASHES + 1};
+	uint8_t    *memory = allocate(8 * COUNT);
+	bf_params	params = params_of(BF_BLOCKED, 1, 512 * 8);
+	bf_filter	filter = {.params = params, .sparse = true, .nhashes = COUNT, .payload = memory};
+	bf_stream	stream = bf_stream_start(&filter, params.m);
+	uint8_t    *wanted = allocate(params.m / 8);
+	uint8_t		scratch[64 * 8];
+	int			calls = 1;
+
+	for (uint64_t i = 0; i < COUNT; i++)
+	{
+		for (int j = 0; j < 8; j++)
+			memory[8 * i + (uint64_t) j] = (uint8_t) (i * UINT64_C(0x10001) >> 8 * j);
+		ref_add(wanted, &params, i * UINT64_C(0x10001));
+	}
+	ok(bf_stream_read(&stream, 0, params.m / 8, scratch) == scratch && stream.unfinished, "a piece is unfinished");
+	is(stream.next_hash, BF_STREAM_HASHES, "after the hashes of one call");
+	for (; stream.unfinished; calls++)
+		each(bf_stream_continue(&stream, 0, params.m / 8, scratch) == scratch, "call %d", calls);
+	is((uint64_t) calls, 3, "three calls finish it");
+	ok(memcmp(scratch, wanted, params.m / 8) == 0, "with the bits of all hashes");
+	passed("every call returns the piece");
+	free(wanted);
+	free(memory);
+}
+
 int
 main(void)
 {
@@ -251,5 +296,7 @@ main(void)
 	test_same_size();
 	test_expand();
 	test_expand_part();
+	test_disorder();
+	test_unfinished();
 	return done();
 }
