@@ -1,14 +1,15 @@
 /*
  * build.c
- *		Any elements into filters under construction, as the aggregates build
- *		them.
+ *		Any elements into filters and counters under construction, as the
+ *		aggregates build them.
  *
- * An input is a byte of options, k, the number of 64-bit words or of blocks, the
- * seed of the set's salt, and elements. An element is a byte for the kind of
- * hash, and its bytes. Two sets, of the first and the second half of the
- * elements, grow until they are larger than the bits, and then become bits.
- * Finally they are united. The results are compared with sorted hashes and with
- * bits that are set one by one.
+ * An input is a byte of options, k and the kind, the number of 64-bit words or of
+ * blocks, the seed of the set's salt, and elements. An element is a byte for the
+ * kind of hash, and its bytes. Two sets, of the first and the second half of the
+ * elements, grow until they are larger than the bits or numbers, and then become
+ * dense. Finally they are united, or their counts added. The results, and one of
+ * all elements in another order, are compared with sorted hashes and with what
+ * is set one by one.
  */
 #include <endian.h>
 
@@ -19,6 +20,7 @@
 #include "fuzz.h"
 #include "hash.h"
 #include "hashset.h"
+#include "number_bulk.h"
 #include "probe.h"
 #include "reference.h"
 #include "sparse.h"
@@ -26,241 +28,434 @@
 
 #define MOST_ELEMENTS	512
 
-/* A filter under construction. */
-typedef struct builder
+typedef struct element
+{
+	uint64_t	hash;
+	uint32_t	number;			/* in a counter: times, or level */
+} element;
+
+/* What is built. */
+typedef struct plan
 {
 	bf_params	params;
-	bf_shape	shape;
-	bf_hashset	set;			/* until there are bits */
-	uint8_t    *bits;
+	bool		levels;			/* the greatest number of each hash, not the sum */
+	uint64_t	salt;
+	size_t		piece;			/* slots that are read at once */
+} plan;
+
+/* A filter or counter under construction. */
+typedef struct builder
+{
+	bf_hashset	set;			/* until there is a payload */
+	uint8_t    *payload;
 } builder;
 
-static void
-make_slots(bf_hashset *set, uint8_t log2_slots)
+static bool
+is_counter(const plan *of)
 {
-	set->log2_slots = log2_slots;
-	set->count = 0;
-	set->has_zero = false;
-	set->slots = allocate(sizeof(uint64_t) << log2_slots);
+	return of->params.counter_bits != 0;
 }
 
-/* Reads all hashes of a set, in pieces, and returns how many. */
 static size_t
-read_set(const bf_hashset *set, size_t piece, uint64_t *out)
+dense_bytes(const plan *of)
+{
+	return of->params.m / 8 * (is_counter(of) ? of->params.counter_bits : 1);
+}
+
+static uint32_t
+limit_of(const plan *of)
+{
+	return (UINT32_C(1) << of->params.counter_bits) - 1;
+}
+
+static bf_combination
+combination_of(const plan *of)
+{
+	return of->levels ? BF_GREATER : BF_SUM;
+}
+
+static int
+compare_elements(const void *a, const void *b)
+{
+	return compare_hashes(&((const element *) a)->hash, &((const element *) b)->hash);
+}
+
+static void
+make_slots(bf_hashset *set, const plan *of, uint8_t log2_slots)
+{
+	*set = (bf_hashset) {.salt = of->salt | 1, .log2_slots = log2_slots};
+	set->slots = allocate(sizeof(uint64_t) << log2_slots);
+	if (is_counter(of))
+		set->extra = allocate(sizeof(uint16_t) * (bf_hashset_slots(set) + 1));
+}
+
+static void
+free_slots(bf_hashset *set)
+{
+	free(set->slots);
+	free(set->extra);
+}
+
+/*
+ * Reads all elements of a set, in pieces, and returns how many. Each piece ends
+ * where the memory ends, so that the sanitizer guards it.
+ */
+static size_t
+read_set(const bf_hashset *set, size_t piece, element *out)
+{
+	size_t		nslots = bf_hashset_slots(set);
+	size_t		most = piece < nslots ? piece : nslots;
+	uint64_t   *hashes = room_for(sizeof(uint64_t) * (most + 1));
+	uint16_t   *numbers = room_for(sizeof(uint16_t) * (most + 1));
+	size_t		count = 0;
+
+	for (size_t at = 0; at < nslots; at += most)
+	{
+		size_t		to = nslots - at < most ? nslots : at + most;
+		uint64_t   *some = hashes + most - (to - at);
+		uint16_t   *some_numbers = numbers + most - (to - at);
+		size_t		got = bf_hashset_read(set, at, to, some, set->extra == NULL ? NULL : some_numbers);
+
+		for (size_t i = 0; i < got; i++)
+			out[count++] = (element) {some[i], set->extra == NULL ? 1 : some_numbers[i]};
+	}
+	demand(count == set->count);
+	free(hashes);
+	free(numbers);
+	return count;
+}
+
+/* Adds an element to a set that is not full. True if it is new. */
+static bool
+place(bf_hashset *set, const plan *of, element added)
+{
+	bool		is_new;
+	size_t		index = bf_hashset_place(set, added.hash, &is_new);
+
+	demand(index == bf_hashset_find(set, added.hash));
+	if (set->extra == NULL)
+		return is_new;
+	demand(!is_new || bf_hashset_number(set, index) == 1);
+	bf_hashset_set_number(set, index, is_new ? added.number :
+						  bf_combine_two(combination_of(of), bf_hashset_number(set, index), added.number,
+										 limit_of(of)));
+	return is_new;
+}
+
+static void
+grow(bf_hashset *set, const plan *of)
+{
+	bf_hashset	old = *set;
+	element    *elements = room_for(sizeof(element) * (old.count + 1));
+	size_t		count = read_set(&old, of->piece, elements);
+
+	make_slots(set, of, old.log2_slots + 1);
+	for (size_t i = 0; i < count; i++)
+	{
+		bf_hashset_prefetch(set, elements[i].hash);
+		demand(place(set, of, elements[i]));
+	}
+	demand(set->count == old.count);
+	free(elements);
+	free_slots(&old);
+}
+
+static void
+go_over_to_dense(builder *to, const plan *of)
+{
+	element    *elements = room_for(sizeof(element) * (to->set.count + 1));
+	size_t		count = read_set(&to->set, of->piece, elements);
+	bf_update	update = bf_update_of(&of->params, of->levels);
+
+	to->payload = allocate(dense_bytes(of));
+	for (size_t i = 0; i < count; i++)
+	{
+		bf_dense_prefetch(to->payload, &update, elements[i].hash);
+		bf_dense_add(to->payload, &update, elements[i].hash, elements[i].number);
+	}
+	free(elements);
+	free_slots(&to->set);
+}
+
+static void
+build(builder *to, const plan *of, const element *elements, size_t count)
+{
+	bf_update	update = bf_update_of(&of->params, of->levels);
+
+	to->payload = NULL;
+	make_slots(&to->set, of, BF_HASHSET_MIN_LOG2);
+	for (size_t i = 0; i < count; i++)
+	{
+		if (to->payload != NULL)
+		{
+			bf_dense_add(to->payload, &update, elements[i].hash, elements[i].number);
+			continue;
+		}
+		if (bf_hashset_full(&to->set))
+			grow(&to->set, of);
+		place(&to->set, of, elements[i]);
+		demand(!bf_hashset_add(&to->set, elements[i].hash));
+		if (to->set.count > bf_sparse_limit(&of->params))
+			go_over_to_dense(to, of);
+	}
+}
+
+/* Compacts a set in pieces, which destroys it, and returns how many elements it had. */
+static size_t
+compact(bf_hashset *set, size_t piece, element *out)
 {
 	size_t		nslots = bf_hashset_slots(set);
 	size_t		count = 0;
 
+	if (set->has_zero)
+		out[0] = (element) {0, set->extra == NULL ? 1 : bf_hashset_number(set, nslots)};
 	for (size_t at = 0; at < nslots; at += piece)
-	{
-		size_t		to = nslots - at < piece ? nslots : at + piece;
-		uint64_t   *part = room_for(sizeof(uint64_t) * (to - at + 1));
-		size_t		got = bf_hashset_read(set, at, to, part, NULL);
-
-		memcpy(out + count, part, sizeof(uint64_t) * got);
-		count += got;
-		free(part);
-	}
-	demand(count == set->count);
-	return count;
+		count += bf_hashset_compact(set, at, nslots - at < piece ? nslots : at + piece, count);
+	demand(count + set->has_zero == set->count);
+	for (size_t i = 0; i < count; i++)
+		out[set->has_zero + i] = (element) {set->slots[i], set->extra == NULL ? 1 : set->extra[i]};
+	return count + set->has_zero;
 }
 
+/* Writes sorted elements as a sparse payload. */
 static void
-grow(bf_hashset *set, size_t piece)
+put_elements(uint8_t *payload, const plan *of, const element *elements, size_t count)
 {
-	bf_hashset	old = *set;
-	uint64_t   *hashes = room_for(sizeof(uint64_t) * (old.count + 1));
-	size_t		count = read_set(&old, piece, hashes);
-
-	make_slots(set, old.log2_slots + 1);
 	for (size_t i = 0; i < count; i++)
 	{
-		bf_hashset_prefetch(set, hashes[i]);
-		demand(bf_hashset_add(set, hashes[i]));
-	}
-	demand(set->count == old.count);
-	free(hashes);
-	free(old.slots);
-}
-
-static void
-go_over_to_bits(builder *of, size_t piece)
-{
-	uint64_t   *hashes = room_for(sizeof(uint64_t) * (of->set.count + 1));
-	size_t		count = read_set(&of->set, piece, hashes);
-
-	of->bits = allocate(of->params.m / 8);
-	for (size_t i = 0; i < count; i++)
-		bf_bits_add(of->bits, &of->shape, hashes[i]);
-	free(hashes);
-	free(of->set.slots);
-	of->set.slots = NULL;
-}
-
-static void
-build(builder *of, const bf_params *params, uint64_t salt, size_t piece,
-	  const uint64_t *hashes, size_t count)
-{
-	of->params = *params;
-	of->shape = bf_shape_of(params);
-	of->bits = NULL;
-	of->set.salt = salt | 1;
-	make_slots(&of->set, BF_HASHSET_MIN_LOG2);
-	for (size_t i = 0; i < count; i++)
-	{
-		if (of->bits != NULL)
-		{
-			bf_bits_add(of->bits, &of->shape, hashes[i]);
-			continue;
-		}
-		if (bf_hashset_full(&of->set))
-			grow(&of->set, piece);
-		bf_hashset_add(&of->set, hashes[i]);
-		demand(!bf_hashset_add(&of->set, hashes[i]));
-		if (of->set.count > bf_sparse_limit(params))
-			go_over_to_bits(of, piece);
+		put_hashes(payload + 8 * i, &elements[i].hash, 1);
+		if (is_counter(of))
+			put_numbers(payload + 8 * count + 2 * i, &elements[i].number, 1);
 	}
 }
 
 /*
- * The finished value, in memory of its own. Compacting destroys the set, and
- * must leave the same hashes as reading.
+ * The finished value, in memory of its own. Compacting must leave the same
+ * elements as reading.
  */
 static uint8_t *
-finish(builder *of, size_t piece, bf_filter *filter)
+finish(builder *from, const plan *of, bf_filter *filter)
 {
 	uint8_t    *bytes;
-	uint64_t   *hashes;
-	size_t		nslots;
-	size_t		count = 0;
+	element    *elements;
+	element    *again;
+	size_t		count;
 
-	*filter = (bf_filter) {.params = of->params, .sparse = of->bits == NULL};
-	if (of->bits != NULL)
+	*filter = (bf_filter) {.params = of->params, .sparse = from->payload == NULL, .levels = of->levels};
+	if (from->payload != NULL)
 	{
 		bytes = room_for(bf_encoded_size(filter));
-		memcpy(bf_encode_header(filter, bytes), of->bits, of->params.m / 8);
-		free(of->bits);
+		memcpy(bf_encode_header(filter, bytes), from->payload, dense_bytes(of));
+		free(from->payload);
 		return bytes;
 	}
 
-	nslots = bf_hashset_slots(&of->set);
-	filter->nhashes = of->set.count;
-	hashes = room_for(sizeof(uint64_t) * (filter->nhashes + 1));
-	read_set(&of->set, piece, hashes);
-	for (size_t at = 0; at < nslots; at += piece)
-		count += bf_hashset_compact(&of->set, at, nslots - at < piece ? nslots : at + piece, count);
-	demand(count + of->set.has_zero == filter->nhashes);
-	if (of->set.has_zero)
-		of->set.slots[count++] = 0;
-	demand(sort_hashes(hashes, count) == count && sort_hashes(of->set.slots, count) == count);
-	demand(memcmp(hashes, of->set.slots, sizeof(uint64_t) * count) == 0);
+	count = filter->nhashes = from->set.count;
+	elements = allocate(sizeof(element) * (count + 1));
+	again = allocate(sizeof(element) * (count + 1));
+	demand(read_set(&from->set, of->piece, elements) == count);
+	demand(compact(&from->set, of->piece, again) == count);
+	qsort(elements, count, sizeof(element), compare_elements);
+	qsort(again, count, sizeof(element), compare_elements);
+	for (size_t i = 0; i < count; i++)
+		demand(elements[i].hash == again[i].hash && elements[i].number == again[i].number);
 
 	if (count == 0)
 		filter->params.element_class = BF_CLASS_NONE;
 	bytes = room_for(bf_encoded_size(filter));
-	put_hashes(bf_encode_header(filter, bytes), hashes, count);
-	free(hashes);
-	free(of->set.slots);
+	put_elements(bf_encode_header(filter, bytes), of, elements, count);
+	free(elements);
+	free(again);
+	free_slots(&from->set);
 	return bytes;
 }
 
+/* Sorts elements, combines those of one hash, and returns how many remain. */
+static size_t
+expected_elements(const plan *of, element *elements, size_t count)
+{
+	size_t		kept = 0;
+
+	qsort(elements, count, sizeof(element), compare_elements);
+	for (size_t i = 0; i < count; i++)
+	{
+		if (kept == 0 || elements[i].hash != elements[kept - 1].hash)
+			elements[kept++] = elements[i];
+		else
+			elements[kept - 1].number = (uint32_t) ref_combined(of->levels ? '>' : '+', elements[kept - 1].number,
+																elements[i].number, limit_of(of));
+	}
+	return kept;
+}
+
+/* Writes a dense counter's numbers from one integer for each. */
+static void
+put_dense(uint8_t *payload, const plan *of, const element *elements, size_t count)
+{
+	uint32_t   *model = allocate(sizeof(*model) * of->params.m);
+
+	for (size_t i = 0; i < count; i++)
+	{
+		uint64_t	positions[BF_MAX_K];
+		uint32_t	distinct = ref_positions(&of->params, elements[i].hash, positions);
+
+		for (uint32_t j = 0; j < distinct; j++)
+		{
+			uint32_t   *number = &model[positions[j]];
+
+			*number = (uint32_t) ref_combined(of->levels ? '>' : '+', *number, elements[i].number, limit_of(of));
+		}
+	}
+	for (uint64_t i = 0; i < of->params.m; i++)
+	{
+		if (of->params.counter_bits == 4)
+			payload[i / 2] |= (uint8_t) (model[i] << (i % 2 ? 4 : 0));
+		else
+			put(payload + i * of->params.counter_bits / 8, 0, (int) of->params.counter_bits / 8, model[i]);
+	}
+	free(model);
+}
+
 /*
- * The payload of the elements' filter, by the offsets and rules of
- * doc/format.md.
+ * The payload of the elements, by the offsets and rules of the format. A dense
+ * one is made of the elements one by one.
  */
 static uint8_t *
-expected_payload(const bf_params *params, const uint64_t *hashes, size_t count, uint64_t *size)
+expected_payload(const plan *of, const element *elements, size_t count, uint64_t *size)
 {
-	uint64_t   *sorted = copy_of(hashes, sizeof(uint64_t) * count);
-	size_t		distinct = sort_hashes(sorted, count);
+	element    *sorted = copy_of(elements, sizeof(element) * count);
+	size_t		distinct = expected_elements(of, sorted, count);
 	uint8_t    *payload;
 
-	if (8 * distinct < params->m / 8)
+	*size = (is_counter(of) ? 10 : 8) * distinct;
+	if (*size < dense_bytes(of))
 	{
-		*size = 8 * distinct;
 		payload = room_for(*size);
-		put_hashes(payload, sorted, distinct);
+		put_elements(payload, of, sorted, distinct);
 	}
 	else
 	{
-		*size = params->m / 8;
+		*size = dense_bytes(of);
 		payload = allocate(*size);
-		for (size_t i = 0; i < distinct; i++)
-			ref_add(payload, params, sorted[i]);
+		if (is_counter(of))
+			put_dense(payload, of, elements, count);
+		else
+		{
+			for (size_t i = 0; i < count; i++)
+				ref_add(payload, &of->params, elements[i].hash);
+		}
 	}
 	free(sorted);
 	return payload;
 }
 
+/* Every element reads at least what was added of it. */
+static void
+check_reads(const plan *of, const bf_filter *filter, const element *elements, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+	{
+		uint32_t	read = bf_read(filter, elements[i].hash);
+
+		demand(bf_contains(filter, elements[i].hash));
+		demand(read >= (is_counter(of) ? elements[i].number : 1));
+	}
+}
+
 /*
- * Builds a filter, compares it byte for byte, reads it back and probes every
- * element.
+ * Builds a filter or counter, compares it byte for byte, reads it back and
+ * probes every element.
  */
 static uint8_t *
-check_build(const bf_params *params, uint64_t salt, size_t piece,
-			const uint64_t *hashes, size_t count, bf_filter *filter)
+check_build(const plan *of, const element *elements, size_t count, bf_filter *filter)
 {
-	builder		of;
+	builder		under_way;
 	uint8_t    *bytes;
 	uint8_t    *expected;
 	uint64_t	size;
 	uint64_t	total;
+	bf_source	source = is_counter(of) ? BF_COUNTER_VALUE : BF_VALUE;
 
-	build(&of, params, salt, piece, hashes, count);
-	bytes = finish(&of, piece, filter);
+	build(&under_way, of, elements, count);
+	bytes = finish(&under_way, of, filter);
 	total = bf_encoded_size(filter);
-	expected = expected_payload(params, hashes, count, &size);
+	expected = expected_payload(of, elements, count, &size);
 	demand(total == BF_HEADER_SIZE + size);
 	demand(memcmp(bytes + BF_HEADER_SIZE, expected, size) == 0);
-	demand(acceptable(bytes, total, false));
-	demand(bf_decode(bytes, total, BF_VALUE, filter).error == BF_OK);
+	demand(is_counter(of) ? acceptable_counter(bytes, total, false) : acceptable(bytes, total, false));
+	demand(bf_decode(bytes, total, source, filter).error == BF_OK);
 	demand(bf_check_hashes(filter, 0, filter->nhashes).error == BF_OK);
-	for (size_t i = 0; i < count; i++)
-		demand(bf_contains(filter, hashes[i]));
+	demand(filter->levels == (of->levels && count > 0));
+	check_reads(of, filter, elements, count);
 	free(expected);
 	return bytes;
 }
 
-/* The bits of a filter at its own size. */
+/* The dense payload of a filter at its own size. */
 static uint8_t *
-bits_of(const bf_filter *filter)
+dense_of(const plan *of, const bf_filter *filter)
 {
-	bf_update	update = bf_update_of(&filter->params, false);
-	uint8_t    *bits;
+	bf_update	update = bf_update_of(&of->params, of->levels);
+	uint8_t    *payload;
 
 	if (!filter->sparse)
-		return copy_of(filter->payload, filter->params.m / 8);
-	bits = allocate(filter->params.m / 8);
-	bf_expand(filter, 0, filter->nhashes, &update, bits);
-	return bits;
+		return copy_of(filter->payload, dense_bytes(of));
+	payload = allocate(dense_bytes(of));
+	bf_expand(filter, 0, filter->nhashes, &update, payload);
+	return payload;
 }
 
-/* The union of two parts is the filter of the whole. */
+/* The merge of two sparse values in one step: its payload is that of the whole. */
 static void
-check_union(const bf_filter *left, const bf_filter *right, const bf_filter *whole)
+check_merge(const plan *of, const bf_filter *left, const bf_filter *right, const bf_filter *whole)
 {
-	size_t		size = whole->params.m / 8;
-	uint8_t    *united = bits_of(left);
-	uint8_t    *other = bits_of(right);
-	uint8_t    *all = bits_of(whole);
+	bf_merge	merge = {
+		.a = left->payload, .acount = left->nhashes,
+		.b = right->payload, .bcount = right->nhashes
+	};
+	uint64_t	size = (is_counter(of) ? 10 : 8) * whole->nhashes;
+	uint8_t    *merged = room_for(size);
+	uint64_t	count;
 
-	bf_or(united, other, size);
+	if (is_counter(of))
+		count = bf_merge_numbers(&merge, combination_of(of), limit_of(of), merged, merged + 8 * whole->nhashes,
+								 UINT64_MAX);
+	else
+		count = bf_merge_union(&merge, merged, UINT64_MAX);
+	demand(count == whole->nhashes && bf_merge_done(&merge) && !merge.misfit);
+	demand(memcmp(merged, whole->payload, size) == 0);
+	free(merged);
+}
+
+/*
+ * The union of two parts, or their sum, is the whole: dense by all bits or
+ * numbers, by the elements of a sparse one, and sparse.
+ */
+static void
+check_union(const plan *of, const bf_filter *left, const bf_filter *right, const bf_filter *whole)
+{
+	size_t		size = dense_bytes(of);
+	bf_update	update = bf_update_of(&of->params, of->levels);
+	uint8_t    *united = dense_of(of, left);
+	uint8_t    *onto = copy_of(united, size);
+	uint8_t    *other = dense_of(of, right);
+	uint8_t    *all = dense_of(of, whole);
+
+	if (is_counter(of))
+		demand(bf_combine_numbers(united, other, size, of->params.counter_bits, combination_of(of)));
+	else
+		bf_or(united, other, size);
 	demand(memcmp(united, all, size) == 0);
-	if (left->sparse && right->sparse && whole->sparse)
+	if (right->sparse)
 	{
-		bf_merge	merge = {
-			.a = left->payload, .acount = left->nhashes,
-			.b = right->payload, .bcount = right->nhashes
-		};
-		uint8_t    *merged = room_for(8 * whole->nhashes);
-
-		demand(bf_merge_union(&merge, merged, UINT64_MAX) == whole->nhashes);
-		demand(bf_merge_done(&merge));
-		demand(memcmp(merged, whole->payload, 8 * whole->nhashes) == 0);
-		free(merged);
+		bf_expand(right, 0, right->nhashes, &update, onto);
+		demand(memcmp(onto, all, size) == 0);
 	}
+	if (left->sparse && right->sparse && whole->sparse)
+		check_merge(of, left, right, whole);
 	free(all);
 	free(other);
+	free(onto);
 	free(united);
 }
 
@@ -301,30 +496,78 @@ take_hash(source *from, uint64_t seed, uint64_t salt, uint64_t last)
 	}
 }
 
+static plan
+take_plan(source *from)
+{
+	/* filters, and counters of each width with counts and with levels */
+	static const uint32_t widths[] = {0, 0, 4, 4, 8, 8, 16, 16};
+	unsigned	options = (unsigned) take(from, 1);
+	unsigned	kind = (unsigned) take(from, 1);
+	plan		of = {.piece = 1 + options / 2};
+
+	of.params.layout = options & 1 ? BF_CLASSIC : BF_BLOCKED;
+	of.params.rate = 0.01f;
+	of.params.k = 1 + kind % BF_MAX_K;
+	of.params.counter_bits = widths[kind / BF_MAX_K];
+	of.levels = is_counter(&of) && kind / BF_MAX_K % 2;
+	of.params.m = (1 + take(from, 1) % 48) * (options & 1 ? BF_WORD_BITS : BF_BLOCK_BITS);
+	if (is_counter(&of))
+		of.params.m = of.params.m / 8 / bf_size_unit(of.params.layout) * bf_size_unit(of.params.layout) +
+			bf_size_unit(of.params.layout);
+	of.params.element_class = classes[of.params.k % NCLASSES];
+	of.salt = of.params.seed = take(from, 4) * UINT64_C(0xD1342543DE82EF95);
+	return of;
+}
+
+/* Small numbers, and some up to the limit. */
+static uint32_t
+number_for(const plan *of, uint64_t hash, size_t i)
+{
+	uint64_t	random = hash + i;
+	uint64_t	number = next_random(&random) % 16;
+
+	if (!is_counter(of) || number >= 4)
+		return 1;
+	return number < 3 ? 2 + (uint32_t) number : 1 + (uint32_t) (next_random(&random) % limit_of(of));
+}
+
+static void
+shuffle(element *elements, size_t count, uint64_t state)
+{
+	for (size_t i = count; i > 1; i--)
+	{
+		size_t		j = random_below(&state, i);
+		element		moved = elements[i - 1];
+
+		elements[i - 1] = elements[j];
+		elements[j] = moved;
+	}
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint64_t	hashes[MOST_ELEMENTS];
+	element		elements[MOST_ELEMENTS];
 	source		from = {data, size};
-	unsigned	options = (unsigned) take(&from, 1);
-	bf_params	params = {.layout = options & 1 ? BF_CLASSIC : BF_BLOCKED, .rate = 0.01f};
-	size_t		piece = 1 + options / 2;
+	plan		of = take_plan(&from);
 	size_t		count = 0;
-	uint64_t	salt;
 	bf_filter	filters[3];
 	uint8_t    *bytes[3];
 
-	params.k = 1 + (uint32_t) take(&from, 1) % BF_MAX_K;
-	params.m = (1 + take(&from, 1) % 48) * (options & 1 ? BF_WORD_BITS : BF_BLOCK_BITS);
-	params.element_class = classes[params.k % NCLASSES];
-	salt = params.seed = take(&from, 4) * UINT64_C(0xD1342543DE82EF95);
 	for (; from.left > 0 && count < MOST_ELEMENTS; count++)
-		hashes[count] = take_hash(&from, params.seed, salt, count > 0 ? hashes[count - 1] : 1);
+	{
+		uint64_t	last = count > 0 ? elements[count - 1].hash : 1;
 
-	bytes[0] = check_build(&params, salt, piece, hashes, count / 2, &filters[0]);
-	bytes[1] = check_build(&params, ~salt, piece, hashes + count / 2, count - count / 2, &filters[1]);
-	bytes[2] = check_build(&params, salt, piece, hashes, count, &filters[2]);
-	check_union(&filters[0], &filters[1], &filters[2]);
+		elements[count].hash = take_hash(&from, of.params.seed, of.salt, last);
+		elements[count].number = number_for(&of, elements[count].hash, count);
+	}
+
+	bytes[0] = check_build(&of, elements, count / 2, &filters[0]);
+	of.salt = ~of.salt;
+	bytes[1] = check_build(&of, elements + count / 2, count - count / 2, &filters[1]);
+	shuffle(elements, count, of.salt);
+	bytes[2] = check_build(&of, elements, count, &filters[2]);
+	check_union(&of, &filters[0], &filters[1], &filters[2]);
 	for (int i = 0; i < 3; i++)
 		free(bytes[i]);
 	return 0;

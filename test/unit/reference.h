@@ -145,17 +145,25 @@ ref_set_number(uint8_t *numbers, uint32_t counter_bits, uint64_t i, uint32_t num
 	}
 }
 
-/* An element's distinct positions in a whole counter; returns how many. */
+/*
+ * An element's distinct positions in a whole counter, those of ref_bit();
+ * returns how many.
+ */
 static inline uint32_t
 ref_positions(const bf_params *params, uint64_t hash, uint64_t *positions)
 {
+	uint64_t	bits = params->layout == BF_CLASSIC ? params->m : 512;
+	uint64_t	first = (uint64_t) (((uint128) (hash >> 32) * (params->m / bits)) >> 32) * bits;
+	uint64_t	y = hash;
 	uint32_t	count = 0;
 
 	for (uint32_t i = 0; i < params->k; i++)
 	{
-		uint64_t	position = ref_bit(params, hash, i);
+		uint64_t	position;
 		uint32_t	j = 0;
 
+		y *= UINT64_C(0x9E3779B97F4A7C15);
+		position = first + (uint64_t) (((uint128) y * bits) >> 64);
 		while (j < count && positions[j] != position)
 			j++;
 		if (j == count)
