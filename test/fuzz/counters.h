@@ -7,6 +7,7 @@
 #ifndef COUNTERS_H
 #define COUNTERS_H
 
+#include "dense.h"
 #include "number_bulk.h"
 #include "stream.h"
 #include "value.h"

@@ -394,8 +394,8 @@ static const refusal refusals[] = {
 static const refusal counter_refusals[] = {
 	{"a filter, dense", 2, 1, 0, 128, BF_ERR_TYPE, 0, 0},
 	{"a filter, sparse", 2, 1, 1, 0, BF_ERR_TYPE, 1, 0},
-	{"a width without a counter", 2, 1, 8, 1024, BF_ERR_TYPE, 8, 0},
-	{"levels without a counter", 2, 1, 32, 512, BF_ERR_TYPE, 32, 0},
+	{"a width without a counter", 2, 1, 8, 1024, BF_ERR_FLAGS, 8, ANY},
+	{"levels without a counter", 2, 1, 32, 512, BF_ERR_FLAGS, 32, ANY},
 	{"width 3", 2, 1, 28, 512, BF_ERR_COUNTER_BITS, 3, 2},
 	{"width 3, sparse, with levels", 2, 1, 61, 0, BF_ERR_COUNTER_BITS, 3, 2},
 	{"flag 64", 2, 1, 68, 512, BF_ERR_FLAGS, 68, ANY},
