@@ -127,7 +127,7 @@ get_level(FunctionCallInfo fcinfo, uint32 counter_bits)
 	if (PG_ARGISNULL(2))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("level must not be null")));
+				 errmsg("\"level\" must not be null")));
 	return check_number("level", PG_GETARG_INT32(2), counter_bits);
 }
 

@@ -166,7 +166,7 @@ change_argument(FunctionCallInfo fcinfo, bf_combination change, const char *numb
 	if (PG_ARGISNULL(2))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s must not be null", number_name)));
+				 errmsg("\"%s\" must not be null", number_name)));
 	open_for_probes(value, BF_COUNTER_VALUE, &opened);
 	params = opened.filter.params;
 	number = check_number(number_name, PG_GETARG_INT32(2), params.counter_bits);

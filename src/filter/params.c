@@ -34,7 +34,7 @@ check_counter_bits(int32 counter_bits)
 	if (counter_bits != 4 && counter_bits != 8 && counter_bits != 16)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("counter_bits must be 4, 8 or 16"),
+				 errmsg("\"counter_bits\" must be 4, 8 or 16"),
 				 errdetail("It is %d.", counter_bits)));
 	return (uint32) counter_bits;
 }
@@ -47,7 +47,7 @@ check_number(const char *name, int32 number, uint32 counter_bits)
 	if (number < 1 || (uint32) number > limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("%s must be between 1 and %u in a bloom counter with %u bits per number",
+				 errmsg("\"%s\" must be between 1 and %u in a bloom counter with %u bits per number",
 						name, limit, counter_bits),
 				 errdetail("It is %d.", number)));
 	return (uint32) number;
