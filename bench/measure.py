@@ -2,7 +2,9 @@
 import os
 import re
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "test", "t"))
@@ -46,18 +48,20 @@ def report(name, base, work, ratios, goal, met):
     low, middle, high = min(ratios), statistics.median(ratios), max(ratios)
     print("%-64s %6.0f ms %6.0f ms   %5.2f %5.2f %5.2f    %-8s %s" % (
         name, 1000 * statistics.median(base), 1000 * statistics.median(work), low, middle, high, goal,
-        "met" if met(middle) else "MISSED"), flush=True)
+        "" if goal == "" else "met" if met(middle) else "MISSED"), flush=True)
 
 
 def compare(name, baseline, work, goal, *, session=None, other=None, repeats=5, faster=False):
-    """Runs both by turns. The ratio is work / baseline and should be at most goal; or, with faster, it is
-    baseline / work and should be at least goal."""
+    """Runs both by turns. The ratio is work / baseline and should be at most goal, if there is one; or, with faster,
+    it is baseline / work and should be at least goal."""
     session = session or Session("max_parallel_workers_per_gather = 0", "jit = off")
     other = other or session
     session.ask(baseline), other.ask(work)  # warm up
     pairs = [(session.seconds(baseline), other.seconds(work)) for _ in range(repeats)]
     base, taken = zip(*pairs)
-    if faster:
+    if goal is None:
+        report(name, base, taken, [w / b for b, w in pairs], "", None)
+    elif faster:
         report(name, base, taken, [b / w for b, w in pairs], ">= %g" % goal, lambda r: r >= goal)
     else:
         report(name, base, taken, [w / b for b, w in pairs], "<= %g" % goal, lambda r: r <= goal)
@@ -65,3 +69,32 @@ def compare(name, baseline, work, goal, *, session=None, other=None, repeats=5, 
 
 def rows(default=10000000):
     return int(os.environ.get("ROWS", default))
+
+
+def pgbench(session, script, transactions, clients=1):
+    """Repeats a transaction; returns its time in seconds, and its WAL in bytes."""
+    with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
+        file.write(script)
+        file.flush()
+        before = session.ask("SELECT pg_current_wal_insert_lsn()")[0]
+        output = subprocess.run(["pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j", str(clients),
+                                 "-t", str(transactions // clients), "-f", file.name], check=True, text=True,
+                                stdout=subprocess.PIPE).stdout  # fmt: skip
+    after = session.ask("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '%s')" % before)[0]
+    return 1 / float(re.search(r"tps = ([\d.]+)", output).group(1)), float(after) / transactions
+
+
+def transactions_heading():
+    print("%-64s %9s %9s   %-23s   %9s %9s   %s" % (
+        "work : baseline, milliseconds of a transaction", "baseline", "work", "ratio min/med/max",
+        "WAL, base", "WAL, work", "goal"))  # fmt: skip
+
+
+def report_transactions(name, pairs, goal=None):
+    """Shows the ratio of the times of each pair of runs of pgbench, and the WAL of one transaction."""
+    ratios = sorted(work[0] / base[0] for base, work in pairs)
+    middle = statistics.median(ratios)
+    verdict = "<= %g %s" % (goal, "met" if middle <= goal else "MISSED") if goal else ""
+    print("%-64s %9.3f %9.3f   %7.2f %7.2f %7.2f   %9.0f %9.0f   %s" % (
+        name, *(1000 * statistics.median(pair[i][0] for pair in pairs) for i in (0, 1)), ratios[0], middle, ratios[-1],
+        *(statistics.median(pair[i][1] for pair in pairs) for i in (0, 1)), verdict), flush=True)  # fmt: skip

@@ -6,12 +6,7 @@ server should write no full-page images, or the WAL of a form depends on when th
 last checkpoint was.  Each measurement begins with filters that are half full and
 just written, and adds too few keys to fill them.
 """
-import re
-import statistics
-import subprocess
-import tempfile
-
-from measure import Session
+from measure import Session, pgbench, report_transactions, transactions_heading
 
 SIZES = {"2.4 kB": 2000, "12 kB": 10000, "121 kB": 100000, "1.2 MB": 1000000}
 WHOLE = SIZES["1.2 MB"]
@@ -88,29 +83,15 @@ def guarded(**how):
 
 
 def run(session, script, transactions, clients):
-    """Repeats a transaction; returns its time in seconds, and its WAL in bytes."""
     session.ask(RESET)
-    with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
-        file.write(script)
-        file.flush()
-        before = session.ask("SELECT pg_current_wal_insert_lsn()")[0]
-        output = subprocess.run(["pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j", str(clients),
-                                 "-t", str(transactions // clients), "-f", file.name], check=True, text=True,
-                                stdout=subprocess.PIPE).stdout  # fmt: skip
-    after = session.ask("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '%s')" % before)[0]
-    return 1 / float(re.search(r"tps = ([\d.]+)", output).group(1)), float(after) / transactions
+    return pgbench(session, script, transactions, clients)
 
 
 def compare(session, name, base, work, transactions, goal=None, clients=1):
     """Runs both by turns and shows the ratio of their times, and the WAL of one transaction."""
     pairs = [[run(session, script, number, clients) for script, number in zip((base, work), transactions)]
              for _ in range(PAIRS)]  # fmt: skip
-    ratios = sorted(work[0] / base[0] for base, work in pairs)
-    middle = statistics.median(ratios)
-    verdict = "<= %g %s" % (goal, "met" if middle <= goal else "MISSED") if goal else ""
-    print("%-64s %9.3f %9.3f   %7.2f %7.2f %7.2f   %9.0f %9.0f   %s" % (
-        name, *(1000 * statistics.median(pair[i][0] for pair in pairs) for i in (0, 1)), ratios[0], middle, ratios[-1],
-        *(statistics.median(pair[i][1] for pair in pairs) for i in (0, 1)), verdict), flush=True)  # fmt: skip
+    report_transactions(name, pairs, goal)
 
 
 def present_keys(session):
@@ -172,9 +153,7 @@ def bloat(session):
 def main():
     session = Session()
     session.ask(SETUP)
-    print("%-64s %9s %9s   %-23s   %9s %9s   %s" % (
-        "work : baseline, milliseconds of a transaction", "baseline", "work", "ratio min/med/max",
-        "WAL, base", "WAL, work", "goal"))  # fmt: skip
+    transactions_heading()
     for part in present_keys, new_keys, triggers, probes, bloat:
         part(session)
     session.ask("DROP TABLE given, given_shards, %s CASCADE" % TABLES)
