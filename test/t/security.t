@@ -14,8 +14,9 @@ import statistics
 import struct
 import sys
 import uuid
+from dataclasses import replace
 
-from session import Session, psycopg, quote, value
+from session import Session, hex_of, psycopg, quote, value
 from tap import done, ok, part, same
 import reference as ref
 
@@ -71,6 +72,10 @@ def rows(sql_type, values):
 def create(f):
     """SQL for an empty filter with the parameters of that one, by its bytes."""
     return value(ref.Filter(f.layout, f.k, f.p, f.seed, f.m))
+
+
+def counter_value(c):
+    return quote(hex_of(c)) + "::bloomcounter"
 
 
 def decoded(answer):
@@ -606,21 +611,27 @@ def test_barriers():
         ["0"],
         "no function is leakproof",
     )  # fmt: skip
-    f = ref.create("blocked", RATE, items=100)
-    holds, lacks = (f"{value(f.add([ref.element('text', name)]))} @> name" for name in ("p7", "nobody"))
+    f, c = ref.create("blocked", RATE, items=100), ref.create_counter("blocked", RATE, items=100)
+    check_barriers("filter", *(value(f.add([ref.element("text", name)])) for name in ("p7", "nobody")))
+    check_barriers("counter", *(counter_value(c.add(ref.element("text", name))) for name in ("p7", "nobody")))
+
+
+def check_barriers(kind, common, rare):
+    """A value that holds a common value of the guarded tables, and one that holds none."""
+    holds, lacks = f"{common} @> name", f"{rare} @> name"
     reader = "SET LOCAL ROLE bloomtype_reader"
     for relation in ("few", "guarded"):
         nodes = plan(f"SELECT count(*) FROM {relation} WHERE {holds}", reader)
         if relation == "few":
             above = any(node["Node Type"] == "Subquery Scan" for node in nodes)
-            ok(above, "the test stays above a security barrier view", *nodes)
+            ok(above, f"{kind}: the test stays above a security barrier view", *nodes)
         else:
             before = any(node.get("Filter", "").startswith("(visible AND ") for node in nodes)
-            ok(before, "the policy comes before the test", *nodes)
+            ok(before, f"{kind}: the policy comes before the test", *nodes)
         estimates = {plan(f"SELECT * FROM {relation} WHERE {test}", reader)[0]["Plan Rows"] for test in (holds, lacks)}
-        same(len(estimates), 1, f"{relation}: estimates tell nothing of rows that may not be read")
+        same(len(estimates), 1, f"{kind}, {relation}: estimates tell nothing of rows that may not be read")
     estimates = {plan(f"SELECT * FROM patients WHERE {test}")[0]["Plan Rows"] for test in (holds, lacks)}
-    same(len(estimates), 2, "to whom may read them they do")
+    same(len(estimates), 2, f"{kind}: to whom may read them they do")
 
 
 def test_what_plans_show():
@@ -636,6 +647,241 @@ def test_what_plans_show():
         with Rolled(stored + setup) as session:
             nodes = session.explain(query, ", ANALYZE")
         same(f.encode().hex() in str(nodes), shown, f"{name} is {'' if shown else 'not '}printed in a plan")
+
+
+# Counters
+
+def decoded_counter(answer):
+    return ref.decode_counter(bytes.fromhex(answer[2:]))
+
+
+def once(numbers):
+    """Elements that are counted once."""
+    return [(ref.element("bigint", number), 1) for number in numbers]
+
+
+def hash_of_number(number):
+    return ref.hash_of(ref.element("bigint", number)[1], SEED)
+
+
+def within_block(block, nblocks, source):
+    """Random hashes that fall into a block."""
+    low, high = (-(-(b << 32) // nblocks) for b in (block, block + 1))
+    return lambda: source.randrange(low, high) << 32 | source.getrandbits(32)
+
+
+def saturating(c, positions, draw, tries):
+    """Integers that, each added once, bring all these positions to the limit: of some hashes the one that meets most
+    positions that are still below it."""
+    missing = {position: c.limit - c.numbers[position] for position in positions}
+    numbers = []
+    while missing:
+        best = max((draw() for _ in range(tries)), key=lambda h: len(c.positions(h) & missing.keys()))
+        met = c.positions(best) & missing.keys()
+        if met:
+            numbers.append(number_of(best, c.seed))
+        for position in met:
+            missing[position] -= 1
+            if not missing[position]:
+                del missing[position]
+    return numbers
+
+
+def counted(c, numbers):
+    """SQL for a counter with the parameters of c that holds these integers once each."""
+    empty = ref.Counter(c.layout, c.k, c.p, c.seed, c.m, width=c.width)
+    return f"(SELECT bloom_counter_agg(x, {counter_value(empty)}) FROM {rows('bigint', numbers)})"
+
+
+def test_an_element_made_irremovable():
+    """The attacker adds other elements, each once, and has all of them removed again."""
+    victim = -1
+    for layout in ref.LAYOUTS:
+        c = ref.create_counter(layout, RATE, items=2000, seed=SEED).count(once(range(1, 1801)))
+        source, h = random.Random(6), hash_of_number(victim)
+        nblocks = c.m // ref.BLOCK
+        draw, tries = within_block((h >> 32) * nblocks >> 32, nblocks, source), 200
+        if layout == "classic":
+            draw, tries = functools.partial(source.getrandbits, 64), 2000
+        added = saturating(c, c.positions(h), draw, tries)
+        between(c.limit, len(added), c.limit * len(c.positions(h)),
+                f"{layout}: inserts that saturate the positions of an element, 15 to 15 k")  # fmt: skip
+        after = c.count(once(added))
+        freed = after.without([(hash_of_number(number), 1) for number in added])
+        other = ref.Counter(layout, c.k, c.p, SEED + 1, c.m)
+        answers = ask(
+            "c FROM counter",
+            f"bloom_count(c, {victim}::bigint), saturated, overfull FROM counter, bloom_info(c)",
+            "freed FROM counter",
+            f"bloom_count(freed, {victim}::bigint), saturated FROM counter, bloom_info(freed)",
+            f"bloom_remove(bloom_add(freed, {victim}::bigint), {victim}::bigint) @> {victim}::bigint FROM counter",
+            f"saturated FROM bloom_info((SELECT bloom_counter_agg(x, {counter_value(other)})"
+            f" FROM (SELECT generate_series(1::bigint, 1800) UNION ALL SELECT x FROM {rows('bigint', added)})"
+            " AS s (x)))",
+            setup=f"""CREATE TEMP TABLE counter AS SELECT c, c - {counted(c, added)} AS freed
+                FROM (SELECT {counter_value(c)} + {counted(c, added)} AS c OFFSET 0) AS s;\n""",
+        )
+        sticky = sum(number == c.limit for number in after.numbers)
+        same(decoded_counter(answers[0]), after, f"{layout}: as foreseen, byte by byte")
+        same(answers[1], f"15|{sticky}|f", f"{layout}: what was never added is counted 15 times, and not overfull")
+        same(decoded_counter(answers[2]), freed, f"{layout}: the others are removed again, byte by byte")
+        same(answers[3], f"15|{sticky}", f"{layout}: what is saturated stays")
+        same(answers[4], "t", f"{layout}: the element cannot be removed any more")
+        same(answers[5], "0", f"{layout}: under another seed the same elements saturate nothing")
+
+
+def test_a_saturated_block():
+    items, block = 100000, 777
+    c = ref.create_counter("blocked", RATE, items=items, seed=SEED).count(once(range(1, 90001)))
+    nblocks = c.m // ref.BLOCK
+    own = range(block * ref.BLOCK, (block + 1) * ref.BLOCK)
+    draw = within_block(block, nblocks, random.Random(7))
+    added = saturating(c, own, draw, 100)
+    least = -(-sum(c.limit - c.numbers[position] for position in own) // c.k)
+    between(least, len(added), 1.2 * least, f"inserts that saturate a block, at least {least}")
+    victims = rows("bigint", [number_of(draw(), SEED) for _ in range(1000)])
+    answers = run(
+        f"CREATE TEMP TABLE counter AS SELECT {counter_value(c)} + {counted(c, added)} AS c;\n"
+        "SELECT saturated, full_blocks, overfull FROM counter, bloom_info(c);\n"
+        f"SELECT count(*) FROM counter, {victims} WHERE bloom_count(c, x) = 15;\n"
+        f"UPDATE counter SET c = c - {counted(c, added)};\n"
+        f"UPDATE counter SET c = c - {counted(c, range(1, 90001))};\n"
+        "SELECT saturated, positions_set FROM counter, bloom_info(c);\n"
+        f"SELECT count(*) FROM counter, {victims} WHERE c @> x;\n"
+    )  # fmt: skip
+    same(answers[0], "512|1|f", "a saturated block: saturated and full_blocks show it, overfull does not")
+    same(answers[1], "1000", "all of 1000 elements of that block seem to be there 15 times")
+    same(answers[2], "512|512", "when all elements have been removed, that block stays")
+    same(answers[3], "1000", "and still seems to hold all of its elements")
+
+
+def test_nothing_saturates_by_chance():
+    """The mean number of saturated positions in the largest counter, at its capacity, with distinct elements. The
+    number at a position has Poisson's distribution, with many blocks."""
+    for p in (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-6, 1e-9):
+        for layout in ref.LAYOUTS:
+            k, m = ref.choose_k(layout, p), ref.choose_m(layout, p, 10000)
+            B, _ = ref.geometry(layout, m)
+            mean = 10000 / (m / B) * -math.expm1(k * math.log1p(-1 / B))
+            chance = sum(math.exp(i * math.log(mean) - mean - math.lgamma(i + 1)) for i in range(15, 60))
+            ok(chance * 2**29 < 1e-5, f"{layout}, p = {p}: no position is at 15 by chance", chance * 2**29)
+
+
+def test_removal_of_what_was_never_added():
+    """False positives can be removed. Then the counter no longer finds elements that are there."""
+    c = ref.create_counter("blocked", RATE, items=2000, seed=SEED).count(once(range(1, 2001)))
+    numbers, removed, asked, candidate = list(c.numbers), [], 0, 1000000
+    while len(removed) < 20:
+        asked, candidate = asked + 1, candidate + 1
+        positions = c.positions(hash_of_number(candidate))
+        if all(numbers[position] for position in positions):
+            removed.append(candidate)
+            for position in positions:
+                numbers[position] -= 1
+    rate = c.current_rate()
+    near(asked, 20 / rate, math.sqrt(20) / rate, "questions until 20 false positives are found")
+    after = replace(c, numbers=tuple(numbers))
+    lost = [n for n in range(1, 2001) if not all(numbers[position] for position in c.positions(hash_of_number(n)))]
+    between(2 * len(removed), len(lost), c.k * len(removed), "elements that are lost by their removal, at most k each")
+    answers = run(
+        f"CREATE TEMP TABLE counter AS SELECT {counter_value(c)} AS c;\n"
+        + "".join(f"UPDATE counter SET c = bloom_remove(c, {number}::bigint);\n" for number in removed)
+        + "SELECT c FROM counter;\n"
+        "SELECT count(*) FROM counter, generate_series(1::bigint, 2000) AS x WHERE NOT c @> x;\n"
+    )  # fmt: skip
+    same(decoded_counter(answers[0]), after, "as foreseen, byte by byte")
+    same(answers[1], str(len(lost)), "the server does not find them either")
+
+
+def test_a_member_hidden():
+    """A false positive that shares a position of a chosen member, at which there is a 1."""
+    c = ref.create_counter("blocked", RATE, items=2000, seed=SEED).count(once(range(1, 2001)))
+    h = hash_of_number(7)
+    single = {position for position in c.positions(h) if c.numbers[position] == 1}
+    nblocks = c.m // ref.BLOCK
+    draw, tries = within_block((h >> 32) * nblocks >> 32, nblocks, random.Random(8)), 1
+    while not (c.read_hash(other := draw()) and c.positions(other) & single):
+        tries += 1
+    between(1, tries, 100000, "hashes until one hides a chosen member")
+    number = number_of(other, SEED)
+    answer = ask(f"c @> 7::bigint, bloom_remove(c, {number}::bigint) @> 7::bigint"
+                 f" FROM (SELECT {counter_value(c)} AS c OFFSET 0) AS s")  # fmt: skip
+    same(answer, ["t|f"], "one removal hides it")
+
+
+def failure(statement, setup=""):
+    """The SQLSTATE of a statement in a transaction that is rolled back."""
+    with Rolled(setup) as session:
+        return session.attempt(statement)[1]
+
+
+def test_counters_of_clients():
+    c = ref.create_counter("blocked", RATE, items=2000, seed=SEED).count(once(range(1, 2001)))
+    ours = counter_value(c)
+    answer = ask(f"positions_set FROM bloom_info({ours} - {ours})")
+    same(answer, ["0"], "whoever can read a counter can subtract all that it holds")
+    stranger = next(n for n in range(3000, 4000) if not c.read_hash(hash_of_number(n)))
+    same(failure(f"SELECT {ours} - {counted(c, [stranger])}"), "22023", "what it provably lacks is refused")
+    full = counter_value(replace(c, numbers=(15,) * c.m))
+    listed = counter_value(replace(c, numbers=None, listed=((hash_of_number(7), 15),)))
+    poisoned = f"bloom_remove({ours} + {listed}, 7::bigint)"
+    answers = ask(
+        f"saturated = positions FROM bloom_info({ours} + {full})",
+        f"count(*) FROM generate_series(3001::bigint, 4000) AS x WHERE (SELECT {full} - {ours}) @> x",
+        f"{poisoned} @> 7::bigint, bloom_count({poisoned}, 7::bigint)",
+        f"length({listed}::bytea), saturated IS NULL FROM bloom_info({listed})",
+        *(f"# bloom_at_least({counter}, 15) = 0" for counter in (ours, full, listed)),
+    )
+    same(answers[0], "t", "a counter of numbers at the limit, added, saturates all")
+    same(answers[1], "1000", "nothing can be subtracted from it")
+    same(answers[2], "t|15", "one element at the limit, added, can never be removed")
+    same(answers[3], "38|t", "it takes 38 bytes, and bloom_info has no number of saturated positions for it")
+    same(answers[4:], ["t", "f", "f"], "bloom_at_least(c, 15) shows each of them")
+    beyond = replace(c, numbers=None, listed=((hash_of_number(7), 16),))
+    same(failure(f"SELECT {counter_value(beyond)}"), "22P03", "a number beyond the limit is refused")
+
+
+def test_what_a_counter_tells():
+    """A sparse one lists its elements with their numbers. The difference of two states has what came in between."""
+    given = {number: number % 15 + 1 for number in random.Random(9).sample(range(1 << 62), 300)}
+    pairs = ", ".join(f"({number}::bigint, {times})" for number, times in given.items())
+    empty = f"bloom_create_counter(10000, seed => {SEED})"
+    answer, found = ask(
+        f"bloom_counter_agg(x, {empty}) FROM (VALUES {pairs}) AS v (x, n), generate_series(1, n)",
+        "count(*) FROM (SELECT later - c AS between_them FROM (SELECT c, bloom_add(c, 777777::bigint) AS later FROM"
+        f" (SELECT bloom_counter_agg(x, {empty}) AS c FROM generate_series(1::bigint, 9000) AS x) AS a OFFSET 0) AS b"
+        " OFFSET 0) AS d, generate_series(700001::bigint, 800000) AS x WHERE between_them @> x",
+    )
+    told = {number_of(h, SEED): times for h, times in decoded_counter(answer).listed}
+    same(told, given, "a sparse counter of integers lists them, and how often each was added")
+    same(found, "1", "of 100,000 candidates only the added one is in the difference of two states")
+
+
+COUNTED = """
+CREATE TABLE counted AS SELECT bloom_counter_agg(i, 100) AS c FROM generate_series(1, 50) AS i;
+CREATE ROLE bloomtype_clerk;
+GRANT USAGE ON SCHEMA bloomtype_security TO bloomtype_clerk;
+{}
+SET LOCAL ROLE bloomtype_clerk;
+"""
+
+
+def test_rights_over_counters():
+    reading = ["SELECT c FROM counted", "SELECT c @> 7 FROM counted", "SELECT bloom_count(c, 7) FROM counted",
+               "SELECT bloom_total(c) FROM counted", "SELECT # bloom_at_least(c, 2) FROM counted",
+               "SELECT bloom_sum_agg(c) FROM counted", "SELECT bloom_info(c) FROM counted"]  # fmt: skip
+    changing = ["UPDATE counted SET c = bloom_add(c, 7)", "UPDATE counted SET c = bloom_remove(c, 7)",
+                "UPDATE counted SET c = c - c"]  # fmt: skip
+    replacing = "UPDATE counted SET c = bloom_create_counter(100)"
+    for grant, statements, state in (
+        ("", reading + changing + [replacing], "42501"),
+        ("GRANT SELECT ON counted TO bloomtype_clerk;", reading, "00000"),
+        ("GRANT SELECT ON counted TO bloomtype_clerk;", changing + [replacing], "42501"),
+        ("GRANT UPDATE ON counted TO bloomtype_clerk;", reading + changing, "42501"),
+        ("GRANT UPDATE ON counted TO bloomtype_clerk;", [replacing], "00000"),
+    ):
+        got = {statement: failure(statement, COUNTED.format(grant)) for statement in statements}
+        same(got, dict.fromkeys(statements, state), f"{grant or 'no privilege'}: {state} from {len(got)} statements")
 
 
 for test in (
@@ -654,6 +900,14 @@ for test in (
     test_filters_that_lie,
     test_barriers,
     test_what_plans_show,
+    test_an_element_made_irremovable,
+    test_a_saturated_block,
+    test_nothing_saturates_by_chance,
+    test_removal_of_what_was_never_added,
+    test_a_member_hidden,
+    test_counters_of_clients,
+    test_what_a_counter_tells,
+    test_rights_over_counters,
 ):
     part(test)
 done()
