@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
-"""Filters between servers through postgres_fdw: two private servers beside the tested one, which reaches them through
-a proxy that counts bytes. Checks the queries of doc/distributed.md by their remote SQL, by the rows and bytes that
-cross, and by comparison with a local copy of the rows.
+"""Filters and counters between servers through postgres_fdw: two private servers beside the tested one, which reaches
+them through a proxy that counts bytes. Checks the queries of doc/distributed.md by their remote SQL, by the rows and
+bytes that cross, and by comparison with a local copy of the rows.
 """
 
 import math
@@ -179,6 +179,34 @@ def tests_run_remotely(hub):
     hub.ask(f"DELETE FROM far_one WHERE {SEVEN} @> customer")
     same(hub.ask("SELECT count(*) FROM far_one"), [str(ROWS // 2 - passing)], "and deletes what passes the filter")
     hub.ask("ROLLBACK")
+
+
+COUNTS = "(SELECT c FROM counters)"
+
+
+def counters_run_remotely(hub):
+    hub.ask("CREATE TABLE counters AS SELECT bloom_counter_agg(id) AS c FROM customers WHERE segment % 20 = 7")
+    for form in ["bloom_counter_agg(customer)", f"bloom_counter_agg(customer, {CUSTOMERS}, 0.001)",
+                 f"bloom_counter_agg(customer, {COUNTS})", "bloom_level_agg(customer, 1 + (amount % 9)::integer)",
+                 f"bloom_sum_agg(bloom_add(bloom_create_counter({CUSTOMERS}), customer))",
+                 f"bloom_union_agg(bloom_raise(bloom_create_counter({CUSTOMERS}), customer, 3))"]:  # fmt: skip
+        crossing = hub.far(f"SELECT {form} FROM far_one")
+        same((len(crossing.remote), "_agg(" in crossing.remote[0], crossing.rows), (1, True, 1),
+             "it runs remotely, and one row crosses")
+    sent = []
+    for condition in (f"{COUNTS} @> customer", f"bloom_count({COUNTS}, customer) BETWEEN 1 AND 3",
+                      f"{COUNTS.replace('c ', 'c::bloomfilter ', 1)} @> customer"):  # fmt: skip
+        crossing = hub.far(f"SELECT id FROM far_one WHERE {condition} ORDER BY id")
+        same((len(crossing.remote), "bloom" in crossing.remote[0], crossing.rows), (1, True, len(crossing.result)),
+             "what passes crosses")
+        ok(0 < crossing.rows < ROWS / 10, "these are few", crossing.rows)
+        sent.append(crossing.sent)
+    size = 2 * int(hub.ask(f"SELECT length({COUNTS}::bytea) - 28")[0])
+    ok(min(sent[:2]) - sent[2] > 0.7 * size, "a counter cast to a filter takes a quarter of the bytes", sent, size)
+    parts = [f"SELECT bloom_counter_agg(customer, {CUSTOMERS}) AS c FROM far_{name}" for name in NAMES]
+    added = hub.cross(f"SELECT bloom_sum_agg(c) FROM ({' UNION ALL '.join(parts)}) AS counters")
+    same(added.result, hub.ask(f"SELECT bloom_counter_agg(customer, {CUSTOMERS}) FROM near_sales"),
+         "counters of two servers, added, are the counter of all rows")
 
 
 def servers_aggregate_at_once(hub):
@@ -395,6 +423,7 @@ def main():
                 connect_servers(hub, schema)
                 part(aggregates_run_remotely, hub)
                 part(tests_run_remotely, hub)
+                part(counters_run_remotely, hub)
                 part(servers_aggregate_at_once, hub)
                 part(joins_send_the_filter, hub)
                 part(forms_that_pull_rows, hub)
