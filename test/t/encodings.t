@@ -1,7 +1,8 @@
 #!/bin/bash
-# golden.t in databases of other encodings than UTF-8: text must have the hash of its
-# UTF-8 form, or in SQL_ASCII of its bytes. Text without a form in UTF-8 must be an
-# error. Prints TAP; connects as psql does, as a user who may create databases.
+# golden.t, and filters and counters of text, in databases of other encodings than
+# UTF-8: text must have the hash of its UTF-8 form, or in SQL_ASCII of its bytes. Text
+# without a form in UTF-8 must be an error. Prints TAP; connects as psql does, as a user
+# who may create databases.
 set -uo pipefail
 
 golden=$(dirname "$0")/golden.t
@@ -42,12 +43,32 @@ expect_plan() {
 {
     within LATIN1 "$golden"
     within SQL_ASCII "$golden"
+    # Counters of text that is not ASCII. ä is E4 in LATIN1, C3 A4 in UTF-8.
+    within LATIN1 expect LATIN1 <<'END'
+t substr(bloom_counter_agg(chr(228))::bytea, 29) = substr(bloom_counter_agg('\xc3a4'::bytea)::bytea, 29)
+t substr(bloom_level_agg(chr(228), 7)::bytea, 29) = substr(bloom_level_agg('\xc3a4'::bytea, 7)::bytea, 29)
+3 bloom_count(bloom_add(bloom_create_counter(10), chr(228), 3), chr(228)::varchar)
+t bloom_remove(bloom_add(bloom_create_counter(10), chr(228)), chr(228)) = bloom_create_counter(10)
+END
+    within SQL_ASCII expect SQL_ASCII <<'END'
+t substr(bloom_counter_agg(chr(228))::bytea, 29) = substr(bloom_counter_agg('\xe4'::bytea)::bytea, 29)
+t substr(bloom_level_agg(chr(228), 7)::bytea, 29) = substr(bloom_level_agg('\xe4'::bytea, 7)::bytea, 29)
+3 bloom_count(bloom_add(bloom_create_counter(10), chr(228), 3), chr(228)::varchar)
+t bloom_remove(bloom_add(bloom_create_counter(10), chr(228)), chr(228)) = bloom_create_counter(10)
+END
     # In WIN1252 0x81 is no character, and 0x80 is the euro sign, E2 82 AC in UTF-8.
     within WIN1252 expect WIN1252 <<'END'
 t substr(bloom_agg(chr(128))::bytea, 29) = substr(bloom_agg('\xe282ac'::bytea)::bytea, 29)
 22P05 bloom_agg(chr(129))
 22P05 bloom_agg('a'::text) @> chr(129)
 t bloom_agg(convert_to(chr(129), 'WIN1252')) @> '\x81'::bytea
+t substr(bloom_counter_agg(chr(128))::bytea, 29) = substr(bloom_counter_agg('\xe282ac'::bytea)::bytea, 29)
+22P05 bloom_counter_agg(chr(129))
+22P05 bloom_level_agg(chr(129), 2)
+22P05 bloom_add(bloom_create_counter(10), chr(129))
+22P05 bloom_remove(bloom_create_counter(10), chr(129))
+22P05 bloom_count(bloom_counter_agg('a'::text), chr(129))
+22P05 bloom_counter_agg('a'::text) @> chr(129)
 END
     # The planner looks at common values that the query never reads.
     within WIN1252 expect_plan <<'END'
@@ -61,6 +82,7 @@ END
 t substr(bloom_agg('a'::text)::bytea, 29) = substr(bloom_agg('a'::bytea)::bytea, 29)
 42883 bloom_agg(convert_from('\x81e4', 'MULE_INTERNAL'))
 42883 bloom_agg(convert_from('\x81e4', 'MULE_INTERNAL')::name)
+42883 bloom_counter_agg(convert_from('\x81e4', 'MULE_INTERNAL'))
 t bloom_agg(convert_to('a', 'MULE_INTERNAL')) @> '\x61'::bytea
 t bloom_agg(5) @> 5
 END
