@@ -3,10 +3,10 @@
 
     ROUNDS=20 test/durability/crash.t       PG_CONFIG names the PostgreSQL that has the extension
 
-Several clients of pgbench make, change and delete filters. In the same transaction they note each filter's
-SHA-256 in a plain column; which transactions were committed is known from pgbench's own log. After recovery
-exactly those are there (or one more of each client, whose answer was lost with the server), each filter has the
-noted SHA-256 and all its elements, can be found by the hash index, and verify_heapam() (where the server has
+Several clients of pgbench make, change and delete filters and counters. In the same transaction they note the
+SHA-256 of both in a plain column; which transactions were committed is known from pgbench's own log. After recovery
+exactly those are there (or one more of each client, whose answer was lost with the server), each filter and counter
+has the noted SHA-256 and all its elements, can be found by the hash index, and verify_heapam() (where the server has
 amcheck) finds nothing amiss. In every other round the server is killed a second time, while it recovers.
 
 fsync is off because the operating system, whose cache has all that was written, goes on. full_page_writes is on
@@ -24,23 +24,29 @@ from tap import note, ok, same
 ROUNDS = int(os.environ.get("ROUNDS", "20"))
 CLIENTS = 4
 KEPT = 50  # rows of a client and round that are not deleted again
+LATEST = 8  # elements of a client and round that are not removed from its counter again
 directory = own_directory()
 server = Server(directory, "server")
 committed = {}  # (round, client): number of the last transaction
 
-# One filter of each client that every transaction changes: sparse, 10 kB, 120 kB, 1 MB. And many that come, are
-# updated without a change of the filter, and go.
+# One filter and one counter of each client that every transaction changes: sparse, 10 kB, 120 kB, 1 MB. And many that
+# come, are updated without a change of the filter and the counter, and go.
 SCHEMA = """
 CREATE EXTENSION bloomtype;
-CREATE TABLE kept (client integer PRIMARY KEY, round integer, n integer, f bloomfilter, digest bytea);
-INSERT INTO kept SELECT client, 0, 0, f, sha256(f::bytea) FROM (VALUES
-    (0, bloom_create(1000000)),
-    (1, (SELECT bloom_agg(-i, 8000) FROM generate_series(1, 8000) AS i)),
-    (2, (SELECT bloom_agg(-i, e) FROM generate_series(1, 20000) AS i, bloom_create(100000, 0.01, 'classic') AS e)),
-    (3, (SELECT bloom_agg(-i, 800000) FROM generate_series(1, 200000) AS i))) AS v (client, f);
+CREATE TABLE kept (client integer PRIMARY KEY, round integer, n integer, f bloomfilter, c bloomcounter, digest bytea);
+INSERT INTO kept SELECT client, 0, 0, f, c, sha256(f::bytea || c::bytea) FROM (VALUES
+    (0, bloom_create(1000000), bloom_create_counter(200000, 0.01, 16)),
+    (1, (SELECT bloom_agg(-i, 8000) FROM generate_series(1, 8000) AS i),
+        (SELECT bloom_counter_agg(-i, 2000) FROM generate_series(1, 8000) AS i)),
+    (2, (SELECT bloom_agg(-i, e) FROM generate_series(1, 20000) AS i, bloom_create(100000, 0.01, 'classic') AS e),
+        (SELECT bloom_counter_agg(-i, e)
+         FROM generate_series(1, 20000) AS i, bloom_create_counter(12000, 0.01, 8, 'classic') AS e)),
+    (3, (SELECT bloom_agg(-i, 800000) FROM generate_series(1, 200000) AS i),
+        (SELECT bloom_counter_agg(-i, 200000) FROM generate_series(1, 200000) AS i))) AS v (client, f, c);
 CREATE TABLE made (round integer, client integer, n integer, touched integer DEFAULT 0, first bigint, size integer,
-    f bloomfilter, digest bytea, PRIMARY KEY (round, client, n));
+    f bloomfilter, c bloomcounter, digest bytea, PRIMARY KEY (round, client, n));
 CREATE INDEX made_f ON made USING hash (f);
+CREATE INDEX made_c ON made USING hash (c);
 """
 
 LOAD = f"""
@@ -49,11 +55,16 @@ LOAD = f"""
 \\set room random_exponential(1, 60000, 6)
 \\set first :client_id * 1000000000 + :n * 100000
 BEGIN;
-INSERT INTO made (round, client, n, first, size, f, digest)
-    SELECT :round, :client_id, :n, :first, :size, f, sha256(f::bytea)
-    FROM (SELECT bloom_agg(i, :room::bigint) AS f FROM generate_series(:first::bigint, :first + :size - 1) AS i) AS v;
-UPDATE kept SET round = :round, n = :n, f = new, digest = sha256(new::bytea)
-    FROM (SELECT bloom_add(f, :round * 1000000 + :n) AS new FROM kept WHERE client = :client_id) AS v
+INSERT INTO made (round, client, n, first, size, f, c, digest)
+    SELECT :round, :client_id, :n, :first, :size, f, c, sha256(f::bytea || c::bytea)
+    FROM (SELECT bloom_agg(i, :room::bigint) AS f, bloom_counter_agg(i, :room::bigint) AS c
+          FROM generate_series(:first::bigint, :first + :size - 1) AS i) AS v;
+UPDATE kept SET round = :round, n = :n, f = new, c = next, digest = sha256(new::bytea || next::bytea)
+    FROM (SELECT bloom_add(f, :round * 1000000 + :n) AS new,
+              CASE WHEN :n > {LATEST} THEN bloom_remove(added, :round * 1000000 + :n - {LATEST}, 2)
+              ELSE added END AS next
+          FROM kept, LATERAL (SELECT bloom_add(c, :round * 1000000 + :n, 2) OFFSET 0) AS a (added)
+          WHERE client = :client_id) AS v
     WHERE client = :client_id;
 UPDATE made SET touched = touched + 1 WHERE round = :round AND client = :client_id AND n = :n - 10;
 DELETE FROM made WHERE round = :round AND client = :client_id AND n = :n - {KEPT};
@@ -120,16 +131,24 @@ def check(number, amcheck):
         SELECT 'row', round, client, n, r.touched, m.touched
         FROM rows AS r FULL JOIN made AS m USING (round, client, n) WHERE r.touched IS DISTINCT FROM m.touched
         UNION ALL
-        SELECT 'digest', round, client, n, NULL, NULL FROM made WHERE sha256(f::bytea) <> digest
+        SELECT 'digest', round, client, n, NULL, NULL FROM made WHERE sha256(f::bytea || c::bytea) <> digest
         UNION ALL
-        SELECT 'digest', round, client, n, NULL, NULL FROM kept WHERE sha256(f::bytea) <> digest
+        SELECT 'digest', round, client, n, NULL, NULL FROM kept WHERE sha256(f::bytea || c::bytea) <> digest
         UNION ALL
         SELECT 'element lost', round, client, n, count(*), NULL
-        FROM made, LATERAL generate_series(first, first + size - 1) AS i WHERE NOT f @> i GROUP BY 2, 3, 4
+        FROM made, LATERAL generate_series(first, first + size - 1) AS i WHERE NOT (f @> i AND c @> i) GROUP BY 2, 3, 4
         UNION ALL
         SELECT 'element lost', e.round, client, i, NULL, NULL
         FROM expected AS e JOIN kept USING (client), LATERAL generate_series(1, last) AS i
         WHERE NOT f @> (e.round * 1000000 + i)
+        UNION ALL
+        SELECT 'count lost', e.round, client, i, NULL, NULL
+        FROM expected AS e JOIN kept USING (client),
+            LATERAL generate_series(greatest(1, last - {LATEST} + 1), last) AS i
+        WHERE bloom_count(c, e.round * 1000000 + i) < 2
+        UNION ALL
+        SELECT 'first element lost', client, i, NULL, NULL, NULL
+        FROM kept, LATERAL generate_series(1, (ARRAY[0, 8000, 20000, 200000])[client + 1]) AS i WHERE NOT c @> -i
         UNION ALL
         SELECT 'first element lost', client, i, NULL, NULL, NULL
         FROM kept, LATERAL generate_series(1, (ARRAY[0, 8000, 20000, 200000])[client + 1]) AS i WHERE NOT f @> -i
@@ -137,16 +156,18 @@ def check(number, amcheck):
     wrong += ["\t".join(row) for row in rows]
     wrong += ["\t".join(row) for table in ("made", "kept") if amcheck for row in
               server.sql(f"SELECT '{table}', * FROM verify_heapam('{table}', check_toast => true) LIMIT 5")]
-    lookups = "SELECT count(*) FROM made AS a WHERE NOT EXISTS (SELECT FROM made AS b WHERE b.f = a.f AND " \
-        "(b.round, b.client, b.n) = (a.round, a.client, a.n))"
+    return wrong + [fault for column in ("f", "c") for fault in lost_from_index(column)]
+
+
+def lost_from_index(column):
+    lookups = f"SELECT count(*) FROM made AS a WHERE NOT EXISTS (SELECT FROM made AS b WHERE b.{column} = a.{column} " \
+        "AND (b.round, b.client, b.n) = (a.round, a.client, a.n))"
     setting = "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; " \
         "SET enable_bitmapscan = off; ALTER TABLE made DROP CONSTRAINT made_pkey;"
     plan, missing = (server.sql(f"BEGIN; {setting} {query}; ROLLBACK") for query in (f"EXPLAIN {lookups}", lookups))
-    if not any("made_f" in row[0] for row in plan):
-        wrong.append(f"the hash index is not used: {plan}")
-    if missing != [["0"]]:
-        wrong.append(f"not found by the hash index: {missing}")
-    return wrong
+    if not any(f"made_{column}" in row[0] for row in plan):
+        return [f"the hash index is not used: {plan}"]
+    return [f"not found by the hash index: {missing}"] if missing != [["0"]] else []
 
 
 def run():
@@ -167,10 +188,10 @@ def run():
         server.start()
         answered = sum(committed[number, client] for client in range(CLIENTS))
         wrong = check(number, amcheck)
-        rows, size = server.sql("SELECT count(*), sum(length(f::bytea)) / 1000000 FROM "
-                                "(SELECT f FROM made UNION ALL SELECT f FROM kept) AS v")[0]
+        rows, size = server.sql("SELECT 2 * count(*), sum(length(f::bytea) + length(c::bytea)) / 1000000 FROM "
+                                "(SELECT f, c FROM made UNION ALL SELECT f, c FROM kept) AS v")[0]
         ok(not wrong, f"round {number}: after {answered} transactions {victims} processes were killed"
-           f"{' twice' if number % 2 == 0 else ''}; {rows} filters ({size} MB) are right", *wrong)
+           f"{' twice' if number % 2 == 0 else ''}; {rows} filters and counters ({size} MB) are right", *wrong)
     note(f"{sum(committed.values())} transactions in {ROUNDS} rounds")
     begun, redone = logged("automatic recovery in progress"), logged("redo done")
     ok(begun >= ROUNDS + ROUNDS // 2,

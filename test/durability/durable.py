@@ -1,10 +1,11 @@
-"""What the durability tests share: private servers, a varied set of stored filters, and the proof that the filters have
-not changed. The proof is the SHA-256 of the binary form of every filter, computed here from the output of the type's
+"""What the durability tests share: private servers, a varied set of stored filters and counters, and the proof that
+they have not changed. The proof is the SHA-256 of the binary form of each, computed here from the output of the type's
 send function, and compared with the one that the server computes from the cast to bytea and with the one noted when
-the filter was made; and a probe for every element of every filter.
+the value was made; and a probe for every element of every filter and counter.
 """
 
 import atexit
+import collections
 import contextlib
 import hashlib
 import os
@@ -20,6 +21,7 @@ import traceback
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "t"))
 from session import Session  # noqa: E402
 from tap import clean_up_when_terminated, done, ok, same  # noqa: E402
+import counters  # noqa: E402
 
 
 def main(*parts):
@@ -271,7 +273,7 @@ PLACES = {
 }
 
 SCHEMA = """
-CREATE EXTENSION bloomtype;
+CREATE EXTENSION IF NOT EXISTS bloomtype;
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy', 'über');
 CREATE DOMAIN positive AS integer CHECK (VALUE > 0);
 CREATE DOMAIN blocked AS bloomfilter CHECK ((bloom_info(VALUE)).layout = 'blocked');
@@ -396,47 +398,71 @@ PLACE = """
 """
 
 
-def setup(server, database=DATABASE):
-    """Makes a database with all kinds of filters in all kinds of places."""
+def setup(server, database=DATABASE, version=None):
+    """Makes a database with all kinds of filters and, unless a version before 1.1.0 is named, counters in all kinds of
+    places."""
     server.run("createdb", database)
+    if version:
+        server.sql(f"CREATE EXTENSION bloomtype VERSION '{version}'", database=database)
     made = "CREATE TEMPORARY TABLE made (id serial, how text, type text, first integer, n integer, f bloomfilter)"
     server.sql(SCHEMA, made, *(fill_type(element, element == LARGE_TYPE) for element in ELEMENTS), SPECIAL, PLACE,
                "ANALYZE", database=database)  # fmt: skip
+    if version != "1.0.0":
+        setup_counters(server, database)
+
+
+def setup_counters(server, database=DATABASE):
+    server.sql(counters.SCHEMA, counters.MADE,
+               *(counters.fill_type(name, element, name == LARGE_TYPE) for name, element in ELEMENTS.items()),
+               counters.SPECIAL, counters.PLACE, "ANALYZE", database=database)  # fmt: skip
 
 
 # The proof
 
-def all_places(places=PLACES):
+def all_places(places):
     return " UNION ALL ".join(
-        f"SELECT '{name}' AS place, id::integer AS id, type, first, n, f FROM ({query}) AS p (id, type, first, n, f)"
+        f"SELECT '{name}' AS place, id::integer AS id, type, first, n, value "
+        f"FROM ({query}) AS p (id, type, first, n, value)"
         for name, query in places.items())
 
 
-def manifest(server, database=DATABASE, places=PLACES):
+# An element made from i is where it was put: in a filter, and in a counter as often.
+FOUND = "value @> ({0})", f"value @> ({{0}}) AND bloom_count(value, {{0}}) >= {counters.TIMES}"
+
+
+def places_in(server, database=DATABASE):
+    """The places of filters, and of counters if the database has them."""
+    there = server.value("SELECT to_regclass('counters') IS NOT NULL", database=database)
+    return PLACES, counters.PLACES if there == "t" else {}
+
+
+def manifest(server, database=DATABASE, places=None):
     """{place and key: [SHA-256, size] of the binary form}, and whether the server computes the same digests."""
     found, agreed = {}, True
-    for place, key, digest, f in server.copy(f"""
-            SELECT place, format('%s %s %s %s', id, type, first, n), sha256(f::bytea), f
-            FROM ({all_places(places)}) AS p""", database):
-        name = f"{bytes(place).decode()} {bytes(key).decode()}"
-        assert name not in found, name
-        if f is None:
-            found[name] = None
-        else:
-            found[name] = [hashlib.sha256(f).hexdigest(), len(f)]
-            agreed = agreed and hashlib.sha256(f).digest() == digest
+    for these in filter(None, places or places_in(server, database)):
+        for place, key, digest, value in server.copy(f"""
+                SELECT place, format('%s %s %s %s', id, type, first, n), sha256(value::bytea), value
+                FROM ({all_places(these)}) AS p""", database):
+            name = f"{bytes(place).decode()} {bytes(key).decode()}"
+            assert name not in found, name
+            if value is None:
+                found[name] = None
+            else:
+                found[name] = [hashlib.sha256(value).hexdigest(), len(value)]
+                agreed = agreed and hashlib.sha256(value).digest() == digest
     return found, agreed
 
 
-def lost_elements(server, database=DATABASE, places=PLACES):
+def lost_elements(server, database=DATABASE, places=None):
     """The number of elements probed, and the number not found."""
     probed = lost = 0
-    for element, expression in ELEMENTS.items():
-        row = server.sql(f"""
-            SELECT count(*), count(*) FILTER (WHERE (f @> ({expression})) IS NOT TRUE)
-            FROM ({all_places(places)}) AS p, LATERAL generate_series(first, first + n - 1) AS i
-            WHERE type = '{element}'""", database=database)[0]
-        probed, lost = probed + int(row[0]), lost + int(row[1])
+    for these, condition in zip(places or places_in(server, database), FOUND):
+        for element, expression in ELEMENTS.items() if these else ():
+            row = server.sql(f"""
+                SELECT count(*), count(*) FILTER (WHERE ({condition.format(expression)}) IS NOT TRUE)
+                FROM ({all_places(these)}) AS p, LATERAL generate_series(first, first + n - 1) AS i
+                WHERE type = '{element}'""", database=database)[0]
+            probed, lost = probed + int(row[0]), lost + int(row[1])
     return probed, lost
 
 
@@ -457,31 +483,40 @@ def indexed(server, name, query, database):
         return used and session.ask(query)[0]
 
 
+def found_by_value(server, table, column, label, database):
+    """Tests the hash index of each partition by a join, in which a value finds its equals in all partitions."""
+    times = collections.Counter(
+        digest for (digest,) in server.sql(f"SELECT sha256({column}::bytea) FROM {table}", database=database))
+    query = f"SELECT count(*) FROM {table} a JOIN {table} b ON a.{column} = b.{column}"
+    same(indexed(server, f"_{column}_idx", query, database), str(sum(n * n for n in times.values())),
+         f"{label}: the hash index of {table} finds every value")
+
+
 def verify(server, want, label, database=DATABASE, writable=True):
-    """Tests that a database holds the filters of a manifest."""
+    """Tests that a database holds the filters and counters of a manifest."""
     got, agreed = manifest(server, database)
     size = sum(entry[1] for entry in want.values() if entry)
     wrong = [name for name in sorted(want.keys() | got.keys()) if want.get(name, 0) != got.get(name, 0)]
-    ok(not wrong, f"{label}: the SHA-256 of all {len(want)} filters ({megabytes(size)}) is the same", wrong[:10])
+    ok(not wrong, f"{label}: the SHA-256 of all {len(want)} filters and counters ({megabytes(size)}) is the same",
+       wrong[:10])
     ok(agreed, f"{label}: the cast to bytea gives what the send function gives")
     probed, lost = lost_elements(server, database)
     ok(lost == 0 and probed > 0, f"{label}: of {probed} elements none is lost", f"lost: {lost}")
 
-    rows = server.sql("SELECT id, storage, sha256(f::bytea) FROM filters", database=database)
-    times = {}
-    for row in rows:
-        times[row[2]] = times.get(row[2], 0) + 1
-    # A join that uses the index of each partition, so that a filter finds its equals in all of them.
-    same(indexed(server, "_f_idx", "SELECT count(*) FROM filters a JOIN filters b ON a.f = b.f", database),
-         str(sum(n * n for n in times.values())), f"{label}: the hash index finds every filter by its value")
+    found_by_value(server, "filters", "f", label, database)
+    if places_in(server, database)[1]:
+        found_by_value(server, "counters", "c", label, database)
     same(indexed(server, "_expr_idx", "SELECT count(*) FROM filters a WHERE EXISTS "
                  "(SELECT FROM filters b WHERE # b.f = # a.f AND b.id = a.id AND b.storage = a.storage)", database),
-         str(len(rows)), f"{label}: the expression index finds every filter by its cardinality")
+         server.value("SELECT count(*) FROM filters", database=database),
+         f"{label}: the expression index finds every filter by its cardinality")
     same(indexed(server, "numbers_in_filter", "SELECT count(*) FROM numbers_found WHERE i BETWEEN 1 AND 1000",
                  database), "1000", f"{label}: a partial index over a constant filter has all its elements")
     if writable:
-        same(server.value("BEGIN; INSERT INTO defaults (id) VALUES (2); "
-                          "SELECT count(*) FROM (SELECT DISTINCT f, g, h FROM defaults) AS d; ROLLBACK",
-                          database=database),
-             "1", f"{label}: new rows have the same defaults")
+        for table, columns in ("defaults", "f, g, h"), ("counter_defaults", "a, b, c"):
+            if table == "defaults" or places_in(server, database)[1]:
+                same(server.value(f"BEGIN; INSERT INTO {table} (id) VALUES (2); "
+                                  f"SELECT count(*) FROM (SELECT DISTINCT {columns} FROM {table}) AS d; ROLLBACK",
+                                  database=database),
+                     "1", f"{label}: new rows of {table} are the same")
     return got

@@ -22,8 +22,13 @@ ALTER TABLE nested REPLICA IDENTITY FULL;
 CREATE TABLE hashed (f bloomfilter, type text, first integer, n integer);
 ALTER TABLE hashed REPLICA IDENTITY FULL;
 CREATE INDEX ON hashed USING hash (f);
+CREATE TABLE counted (id integer PRIMARY KEY, type text, first integer, n integer, touched integer, c bloomcounter);
+CREATE TABLE counted_whole (id integer, type text, first integer, n integer, touched integer, c bloomcounter);
+ALTER TABLE counted_whole REPLICA IDENTITY FULL;
 """
+TABLES = ["keyed", "whole", "nested", "hashed", "counted", "counted_whole"]
 
+# Filters, and counters.
 PLACES = {
     "keyed": "SELECT id, type, first, n, f FROM keyed",
     "whole": "SELECT id, type, first, n, f FROM whole",
@@ -32,6 +37,9 @@ PLACES = {
     "array": "SELECT id, type, first, n, fs[2] FROM nested",
     "array of composites": "SELECT id, type, first, n, cs[1].f FROM nested",
     "hashed": "SELECT row_number() OVER (ORDER BY type, first, n, f::bytea), type, first, n, f FROM hashed",
+}, {
+    "counted": "SELECT id, type, first, n, c FROM counted",
+    "counted whole": "SELECT id, type, first, n, c FROM counted_whole",
 }
 
 # Each statement is a transaction.
@@ -41,6 +49,8 @@ INSERT INTO whole SELECT id, type, first, n, 0, f FROM keyed WHERE {which};
 INSERT INTO nested SELECT id, type, first, n, 0, f, (type, f)::named, ARRAY[NULL, f], ARRAY[(NULL, f)]::named[]
     FROM keyed WHERE {which} AND (bloom_info(f)).layout = 'blocked' AND id % 3 = 0;
 INSERT INTO hashed SELECT f, type, first, n FROM keyed WHERE {which} AND n < 1000 AND id % 3 = 0;
+INSERT INTO counted SELECT DISTINCT ON (id) id, type, first, n, 0, c FROM counters WHERE {which} ORDER BY id;
+INSERT INTO counted_whole SELECT * FROM counted WHERE {which};
 """
 
 # Unchanged filters, inline and out of line; changed filters; filters that come, go and change places; deleted rows.
@@ -66,6 +76,31 @@ CHANGES = [
      "BEGIN; UPDATE {table} SET f = f | f, touched = 6; UPDATE {table} SET touched = 7; COMMIT"),
 ]
 
+# Elements come and go as often as counters.TIMES says. Nothing is removed from a counter at the limit: it would stay.
+COUNTS = "t.type = 'integer' AND t.n > 0 AND (bloom_info(t.c)).contents = 'counts'"
+COUNTER_CHANGES = [
+    ("rows are updated, their counters are not",
+     "UPDATE {table} SET touched = 1 WHERE id % 2 = 0"),
+    ("elements are added",
+     "UPDATE {table} SET touched = 2, n = n + 1, c = bloom_add(c, {next}, 1 + (first + n) % 3) "
+     "WHERE type = 'integer' AND n > 0"),
+    ("elements are removed",
+     "UPDATE {table} AS t SET touched = 3, n = n - 1, c = bloom_remove(c, {last}, 1 + (first + n - 1) % 3) "
+     f"WHERE {COUNTS}"),
+    ("counters are added and subtracted",
+     f"UPDATE {{table}} AS t SET touched = 4, c = c + c WHERE {COUNTS}; "
+     "UPDATE {table} AS t SET touched = 5, c = t.c - s.c FROM counters AS s "
+     f"WHERE s.storage = 'external' AND s.id = t.id AND {COUNTS}"),
+    ("levels are raised and decay", "UPDATE {table} SET touched = 6, n = 1, first = 1, type = 'integer', "
+     "c = bloom_decay(bloom_raise(c, 3, 7), 4) WHERE type = 'integer' AND n > 0"),
+    ("counters are replaced by those of other rows, and by null",
+     "UPDATE {table} AS t SET touched = 7, c = o.c, type = o.type, first = o.first, n = o.n FROM {table} AS o "
+     "WHERE o.id = t.id + 3 AND t.id % 5 = 0; UPDATE {table} SET c = NULL, type = NULL WHERE id % 31 = 0"),
+    ("counters are deleted", "DELETE FROM {table} WHERE id % 7 = 0"),
+    ("a large transaction over counters",
+     "BEGIN; UPDATE {table} SET c = c | c, touched = 8; UPDATE {table} SET touched = 9; COMMIT"),
+]
+
 
 def statements_of(text):
     return filter(None, map(str.strip, text.split(";")))
@@ -83,13 +118,24 @@ def compare(publisher, subscriber, label):
     size = sum(entry[1] for entry in there.values() if entry)
     wrong = [name for name in sorted(there.keys() | here.keys()) if there.get(name, 0) != here.get(name, 0)]
     ok(not wrong and agreed and agreed_too and there,
-       f"{label}: the SHA-256 of all {len(there)} filters ({size / 1e6:.1f} MB) is the same", wrong[:10])
+       f"{label}: the SHA-256 of all {len(there)} filters and counters ({size / 1e6:.1f} MB) is the same", wrong[:10])
     columns = "SELECT md5(string_agg(t::text, ' ' ORDER BY t::text COLLATE \"C\")) FROM (SELECT id, type, first, n, " \
         "touched FROM {}) AS t"
-    for table in "keyed", "whole", "nested":
+    for table in filter("hashed".__ne__, TABLES):
         query = columns.format(table)
         if publisher.value(query) != subscriber.value(query):
             ok(False, f"{label}: the other columns of {table}")
+
+
+def change_counters(publisher, subscriber, label):
+    element = ELEMENTS["integer"]
+    for name, statements in COUNTER_CHANGES:
+        for table in "counted", "counted_whole":
+            text = statements.format(table=table, next=element.replace("i ", "(first + n) "),
+                                     last=element.replace("i ", "(first + n - 1) "))
+            publisher.sql(*statements_of(text))
+        caught_up(publisher, subscriber)
+        compare(publisher, subscriber, f"{label}, {name}")
 
 
 def subscribe(publisher, subscriber, binary):
@@ -100,7 +146,7 @@ def subscribe(publisher, subscriber, binary):
     publisher.sql(*statements_of(FILL.format(which="id % 2 = 0")))
     subscriber.sql(f"CREATE SUBSCRIPTION durability CONNECTION '{publisher.conninfo()}' PUBLICATION durability "
                    f"WITH (binary = {str(binary).lower()}, streaming = {streaming})")
-    subscriber.poll("SELECT count(*) FILTER (WHERE srsubstate = 'r') = 4 AND count(*) = 4 FROM pg_subscription_rel")
+    subscriber.poll(f"SELECT count(*) FILTER (WHERE srsubstate = 'r') = {len(TABLES)} FROM pg_subscription_rel")
     caught_up(publisher, subscriber)
     compare(publisher, subscriber, f"{label}, initial copy")
 
@@ -119,6 +165,7 @@ def subscribe(publisher, subscriber, binary):
         caught_up(publisher, subscriber)
         compare(publisher, subscriber, f"{label}, {name}")
 
+    change_counters(publisher, subscriber, label)
     publisher.sql("UPDATE hashed SET f = bloom_add(f, NULL::integer), n = n - 1 WHERE n > 250",
                   "DELETE FROM hashed WHERE n BETWEEN 30 AND 100",
                   "UPDATE hashed SET f = NULL, type = NULL WHERE n = 4")
@@ -136,18 +183,19 @@ def subscribe(publisher, subscriber, binary):
 
     subscriber.sql("DROP SUBSCRIPTION durability")
     for server in publisher, subscriber:
-        server.sql("TRUNCATE keyed, whole, nested, hashed")
+        server.sql(f"TRUNCATE {', '.join(TABLES)}")
 
 
 def replicate(publisher, subscriber):
     setup(publisher)
     publisher.sql(SCHEMA[SCHEMA.index("CREATE TABLE"):])
-    publisher.sql("CREATE PUBLICATION durability FOR TABLE keyed, whole, nested, hashed")
+    publisher.sql("CREATE PUBLICATION durability FOR TABLE " + ", ".join(TABLES))
     subscriber.run("createdb", DATABASE)
     # Another OID for the type than at the publisher.
     subscriber.sql("CREATE TYPE one_more AS (a integer)")
     subscriber.sql(SCHEMA)
-    query = "SELECT 'bloomfilter'::regtype::oid"
-    ok(publisher.value(query) != subscriber.value(query), "the type has another OID at the subscriber")
+    for name in "bloomfilter", "bloomcounter":
+        query = f"SELECT '{name}'::regtype::oid"
+        ok(publisher.value(query) != subscriber.value(query), f"{name} has another OID at the subscriber")
     for binary in False, True:
         subscribe(publisher, subscriber, binary)

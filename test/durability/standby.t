@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""A streaming standby: the same filters, queries in parallel plans while the primary writes, promotion.
+"""A streaming standby: the same filters and counters, queries in parallel plans while the primary writes, promotion.
 
     test/durability/standby.t       PG_CONFIG names the PostgreSQL that has the extension
 """
@@ -32,6 +32,14 @@ QUERIES = [
     ("bloom_union_agg over stored filters",
      "SELECT string_agg(sha256(u::bytea)::text, ' ' ORDER BY type) FROM "
      "(SELECT type, bloom_union_agg(f) AS u FROM filters WHERE how = 'union' GROUP BY type) AS v"),
+    ("probing a stored counter",
+     "SELECT count(*) FILTER (WHERE c @> (i::bigint * 1000003)), sum(bloom_count(c, i::bigint * 1000003)) "
+     "FROM numbers, (SELECT c FROM counters WHERE storage = 'external' AND type = 'bigint' AND n = 60000 "
+     "AND (bloom_info(c)).representation = 'dense' ORDER BY id LIMIT 1 OFFSET 0) AS s"),
+    ("bloom_counter_agg over a table", "SELECT sha256(bloom_counter_agg(i)::bytea) FROM numbers"),
+    ("bloom_sum_agg over stored counters",
+     "SELECT string_agg(sha256(s::bytea)::text, ' ' ORDER BY type) FROM "
+     "(SELECT type, bloom_sum_agg(c) AS s FROM counters WHERE how = 'sum' GROUP BY type) AS v"),
     ("a hash join on filters", "SELECT count(*) FROM filters a JOIN in_domain b ON a.f = b.f"),
     ("cardinality of every filter", "SELECT count(# f), sum(# f) FILTER (WHERE # f < 1e9)::numeric(30, 3) "
      "FROM (SELECT f FROM filters ORDER BY id OFFSET 0) AS s"),
@@ -56,20 +64,23 @@ def query_both():
 
 
 def query_while_written():
-    """Rows that are replaced all the time hold a filter and its digest, which must always agree on the standby."""
+    """Rows that are replaced all the time hold a filter, a counter and their digest, which must always agree on the
+    standby. The counter holds the last ten versions."""
     primary.sql("""
-        CREATE TABLE live (id integer PRIMARY KEY, version integer, f bloomfilter, digest bytea);
+        CREATE TABLE live (id integer PRIMARY KEY, version integer, f bloomfilter, c bloomcounter, digest bytea);
         CREATE INDEX ON live USING hash (f);
-        INSERT INTO live SELECT id, 0, f, sha256(f::bytea)
-            FROM generate_series(1, 40) AS id, LATERAL (SELECT bloom_create(id * 100)) AS v (f);
+        CREATE INDEX ON live USING hash (c);
+        INSERT INTO live SELECT id, 0, f, c, sha256(f::bytea || c::bytea) FROM generate_series(1, 40) AS id,
+            LATERAL (SELECT bloom_create(id * 100), (SELECT bloom_counter_agg(-i, id * 100)
+                     FROM generate_series(0, id * 50 + 9) AS i)) AS v (f, c);
     """)
     script = os.path.join(directory, "write.sql")
     with open(script, "w") as file:
         file.write("""
             \\set id random(1, 40)
-            UPDATE live SET version = version + 1, f = new, digest = sha256(new::bytea)
-            FROM (SELECT bloom_agg(version + i, f) AS new FROM live, generate_series(1, 30) AS i
-                  WHERE id = :id GROUP BY id) AS v WHERE id = :id;
+            UPDATE live SET version = version + 1, f = new, c = next, digest = sha256(new::bytea || next::bytea)
+            FROM (SELECT bloom_agg(version + i, f) AS new, bloom_remove(bloom_add(c, version + 1), version - 9) AS next
+                  FROM live, generate_series(1, 30) AS i WHERE id = :id GROUP BY id) AS v WHERE id = :id;
         """)
     caught_up()
     environment = {**os.environ, "PGHOST": primary.home, "PGPORT": "5432", "PGUSER": "postgres"}
@@ -80,7 +91,8 @@ def query_while_written():
     while writer.poll() is None:
         try:
             rows, bad, version = standby.sql(f"""{PARALLEL}
-                SELECT count(*), count(*) FILTER (WHERE sha256(f::bytea) <> digest OR version > 0 AND NOT f @> version),
+                SELECT count(*), count(*) FILTER (WHERE sha256(f::bytea || c::bytea) <> digest
+                        OR version > 0 AND NOT f @> version OR NOT c @> version OR NOT c @> (version - 9)),
                     sum(version)
                 FROM live""")[0]
         except psycopg.Error as error:
@@ -94,7 +106,8 @@ def query_while_written():
     same(writer.returncode, 0, "the primary writes all the time")
     note(next((line for line in said.split("\n") if "transactions actually processed" in line), said))
     ok(wrong == 0 and len(versions) > 1,
-       f"standby: of {seen} filters seen in {looks} queries meanwhile, each is whole, and has its last element",
+       f"standby: of {seen} filters and counters seen in {looks} queries meanwhile, each is whole, and has its last "
+       "elements",
        f"wrong: {wrong}", versions)
     note(f"{len(versions)} states seen, {conflicts} queries cancelled by a conflict with recovery")
 
@@ -117,7 +130,7 @@ def run():
     query_both()
     query_while_written()
     caught_up()
-    live = "SELECT id, version, f, sha256(f::bytea) = digest FROM live ORDER BY id"
+    live = "SELECT id, version, f, c, sha256(f::bytea || c::bytea) = digest FROM live ORDER BY id"
     same(standby.sql(live), primary.sql(live), "standby: in the end it has the same rows as the primary")
 
     primary.stop("immediate")
@@ -125,12 +138,12 @@ def run():
     same(standby.value("SELECT pg_is_in_recovery()"), "f", "promoted")
     verify(standby, want, "promoted")
     standby.sql("""
-        UPDATE live SET version = version + 1, f = bloom_add(f, version + 1),
-            digest = sha256(bloom_add(f, version + 1)::bytea);
+        UPDATE live SET version = version + 1, f = bloom_add(f, version + 1), c = bloom_add(c, version + 1),
+            digest = sha256(bloom_add(f, version + 1)::bytea || bloom_add(c, version + 1)::bytea);
         UPDATE filters SET f = bloom_add(f, NULL::text);
     """, "VACUUM FULL filters")
-    same(standby.value("SELECT count(*) FROM live WHERE f @> version AND digest = sha256(f::bytea)"), "40",
-         "promoted: goes on writing")
+    same(standby.value("SELECT count(*) FROM live WHERE f @> version AND c @> version "
+                       "AND digest = sha256(f::bytea || c::bytea)"), "40", "promoted: goes on writing")
     verify(standby, want, "promoted, updated, VACUUM FULL")
     standby.stop()
 

@@ -1,34 +1,44 @@
 #!/usr/bin/python3 -B
-"""pg_upgrade from one release to another, copying and linking, and logical replication between the two.
+"""pg_upgrade from one release to another, copying and linking, and logical replication between the two. The cluster has
+a database with filters and counters, and one with filters and version 1.0.0 of the extension.
 
     OLD=15 NEW=17 test/durability/upgrade.t       both as Debian's packages, with the extension
+    test/durability/upgrade.t                     from PG_CONFIG's to itself, without replication
 """
 
 import os
 
-from durable import Server, main, manifest, own_directory, setup, verify
-from tap import note
+import counters
+from durable import Server, main, manifest, own_directory, setup, setup_counters, verify
+from tap import note, same
 from replicate import replicate
 
-OLD, NEW = int(os.environ["OLD"]), int(os.environ["NEW"])
+OLD, NEW = (int(os.environ[name]) if name in os.environ else None for name in ("OLD", "NEW"))
+FIRST = "first"  # the database with version 1.0.0
+VERSION = "SELECT extversion FROM pg_extension WHERE extname = 'bloomtype'"
 directory = own_directory()
 
 
 def init(name, major):
     # Both must agree; 18 has checksums by default.
-    options = ["--no-data-checksums"] if major >= 18 else []
-    return Server(directory, name, major).init(*options, wal_level="logical", logical_decoding_work_mem="'1MB'")
+    server = Server(directory, name, major)
+    options = ["--no-data-checksums"] if server.major >= 18 else []
+    return server.init(*options, wal_level="logical", logical_decoding_work_mem="'1MB'")
 
 
-def upgrade(old, want, mode):
+def upgrade(old, want, first, mode):
     new = init(f"new_{mode}", NEW)
-    new.run("pg_upgrade", f"--{mode}", "--old-bindir", old.bin, "--new-bindir", new.bin, "--old-datadir", old.data,
+    how = ["--link"] if mode == "link" else []  # 15 has no --copy, which is the default
+    new.run("pg_upgrade", *how, "--old-bindir", old.bin, "--new-bindir", new.bin, "--old-datadir", old.data,
             "--new-datadir", new.data, "--username=postgres", "--socketdir", new.home)
     new.start()
-    label = f"pg_upgrade --{mode}, {OLD} to {NEW}"
+    label = f"pg_upgrade --{mode}, {old.major} to {new.major}"
     verify(new, want, label)
+    same(new.value(VERSION, database=FIRST), "1.0.0", f"{label}: the extension's version stays 1.0.0")
+    verify(new, first, f"{label}, 1.0.0", FIRST)
     if mode == "link":
         goes_on(new, want, label)
+        extension_goes_on(new, first, label)
     new.stop()
 
 
@@ -44,15 +54,26 @@ def goes_on(new, want, label):
     verify(new, want, f"{label}, dumped and restored", "again")
 
 
+def extension_goes_on(new, first, label):
+    """The script that pg_upgrade leaves updates the extension. Then there can be counters beside the filters."""
+    new.run("psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-f", "update_extensions.sql")
+    same(new.value(VERSION, database=FIRST), new.value(VERSION), f"{label}: the extension is updated")
+    verify(new, first, f"{label}, 1.0.0 updated", FIRST)
+    setup_counters(new, FIRST)
+    made, _ = manifest(new, FIRST, ({}, counters.PLACES))
+    verify(new, {**first, **made}, f"{label}, 1.0.0 updated, with counters", FIRST)
+
+
 def upgrades():
     old = init("old", OLD).start()
     setup(old)
-    want, _ = manifest(old)
-    note(f"{len(want)} filters of {sum(entry[1] for entry in want.values() if entry)} bytes")
-    verify(old, want, f"{OLD} as made")
+    setup(old, FIRST, "1.0.0")
+    (want, _), (first, _) = manifest(old), manifest(old, FIRST)
+    note(f"{len(want)} filters and counters of {sum(entry[1] for entry in want.values() if entry)} bytes")
+    verify(old, want, f"{old.major} as made")
     old.stop()
-    upgrade(old, want, "copy")
-    upgrade(old, want, "link")
+    upgrade(old, want, first, "copy")
+    upgrade(old, want, first, "link")
 
 
 def replication():
@@ -62,4 +83,4 @@ def replication():
     subscriber.stop()
 
 
-main(upgrades, replication)
+main(upgrades, *([replication] if OLD else []))
