@@ -3,7 +3,8 @@
 
     script/dev/citus [SOURCE]       installs Citus and bloomtype, and runs this
 
-A table on the coordinator holds the same rows as each distributed one. Filters of the two must have the same SHA-256.
+A table on the coordinator holds the same rows as each distributed one. Filters and counters of the two must have the
+same SHA-256.
 The servers listen on Unix sockets only. They reach each other through bench/wire.py, which counts the bytes. The
 client's own connection to the coordinator is not counted.
 """
@@ -160,7 +161,7 @@ def kind_of(plan):
     assert queries, plan
     if any("partial_agg(" in query for query in queries):
         return "split"
-    return "pushed" if any(re.search(r"\bbloom_(union_|intersect_)?agg\(", query) for query in queries) else "pulled"
+    return "pushed" if any(re.search(r"\bbloom_(\w+_)?agg\(", query) for query in queries) else "pulled"
 
 
 def measured(name, plan, query, *parameters):
@@ -352,7 +353,8 @@ def test_default_settings():
     """Where Citus can split states of type internal, it refuses polymorphic aggregates at run time."""
     if not splits_internal_states():
         return
-    for form in "bloom_agg(key)", f"bloom_agg(key, {KEYS})", f"bloom_agg(key, {KEYS}, 0.001)":
+    for form in ("bloom_agg(key)", f"bloom_agg(key, {KEYS})", f"bloom_agg(key, {KEYS}, 0.001)",
+                 "bloom_counter_agg(key)", f"bloom_level_agg(key, grp + 1, {KEYS})"):  # fmt: skip
         query = sha(form)
         expected = cluster.sql(query.format("plain_events"))
         refused = cluster.error(query.format("events"))
@@ -433,6 +435,52 @@ def test_adding_to_a_filter():
         costs.append(moved)
     ok(costs[0] > 500 * size, "the filter to add to travels with each row", costs)
     ok(max(costs[1:]) < 100_000, "the filter before | does not", costs)
+
+
+# Counters
+
+
+def test_stored_counters():
+    """Counters of counts and of levels in a distributed table, changed there, with the aggregates over them."""
+    cluster.sql(f"""CREATE TABLE plain_counters AS SELECT id::bigint, 'counts' AS contents,
+            (SELECT bloom_counter_agg(x, 2000) FROM generate_series(id * 1000, id * 1000 + id) AS x) AS c
+        FROM generate_series(1, {FILTERS}) AS id""")
+    cluster.sql(f"""INSERT INTO plain_counters SELECT {FILTERS} + id, 'levels',
+            (SELECT bloom_level_agg(x, 1 + x % 9, 2000) FROM generate_series(id * 1000, id * 1000 + id) AS x)
+        FROM generate_series(1, {FILTERS}) AS id""")
+    cluster.sql("CREATE TABLE counters (id bigint PRIMARY KEY, contents text, c bloomcounter)")
+    cluster.sql("SELECT create_distributed_table('counters', 'id')")
+    cluster.sql("INSERT INTO counters SELECT * FROM plain_counters")
+    for table in "counters", "plain_counters":
+        cluster.sql(f"UPDATE {table} SET c = bloom_add(c, id::integer, 3)")
+        cluster.sql(f"UPDATE {table} SET c = bloom_remove(c, id::integer, 2) WHERE contents = 'counts'")
+    for query in (
+        "SELECT id, sha256(c::bytea), bloom_count(c, id::integer) FROM {} ORDER BY id",
+        "SELECT count(DISTINCT c) FROM {}",
+        "SELECT count(*) FROM {} WHERE c @> 7777",
+    ):
+        same(cluster.sql(query.format("counters")), cluster.sql(query.format("plain_counters")), f"counters: {query}")
+    for form, where in ("bloom_sum_agg(c)", "contents = 'counts'"), ("bloom_union_agg(c)", "contents = 'levels'"):
+        for condition in where, "id < 0":
+            query = f"SELECT sha256({form}::bytea) FROM {{}} WHERE {condition}"
+            text = query.format("counters")
+            same(kind_of(plan_of(text)), "split", f"{form} is split")
+            rows, _, _ = measured(f"`{form}`, {FILTERS} counters", "split", text)
+            same(rows, cluster.sql(query.format("plain_counters")), f"{form} where {condition}: same bytes")
+
+
+def test_counters_of_events():
+    """Counters of one element each are added up on the workers and on the coordinator."""
+    for form, same_as in (
+        (f"bloom_sum_agg(bloom_add(bloom_create_counter({KEYS}), key))", f"bloom_counter_agg(key, {KEYS})"),
+        (f"bloom_union_agg(bloom_raise(bloom_create_counter({KEYS}), key, grp + 1))",
+         f"bloom_level_agg(key, grp + 1, {KEYS})"),
+    ):  # fmt: skip
+        checked(f"`{form}`", sha(form), "split")
+        expected = cluster.sql(sha(same_as).format("plain_events"))
+        same(cluster.sql(sha(form).format("plain_events")), expected, f"{form} is {same_as}")
+    for form in "bloom_counter_agg(key)", f"bloom_counter_agg(key, {KEYS})", f"bloom_level_agg(key, grp + 1, {KEYS})":
+        checked(f"`{form}`", sha(form), "pulled")
 
 
 # Joins
@@ -542,8 +590,8 @@ if not has_citus():
 start()
 for test in (
     test_extension, test_stored, test_moves, test_filter_aggregates, test_distributed_by_filter, make_events,
-    test_split_form, test_per_shard, test_joins, test_default_settings, use_no_internal_states, test_bloom_agg,
-    test_adding_to_a_filter, test_killed_worker, test_cancelled, stop,
+    test_stored_counters, test_split_form, test_per_shard, test_joins, test_default_settings, use_no_internal_states,
+    test_bloom_agg, test_adding_to_a_filter, test_counters_of_events, test_killed_worker, test_cancelled, stop,
 ):  # fmt: skip
     part(test)
 done()
