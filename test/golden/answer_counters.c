@@ -432,6 +432,8 @@ print_at_least(const bf_filter *counter, uint32_t level)
 			bf_store64(payload_of(&filter) + BF_HASH_BYTES * count++, bf_hash_at(counter->payload, i));
 	}
 	filter.nhashes = count;
+	if (bf_is_empty(&filter))
+		filter.params.element_class = BF_CLASS_NONE;
 	settle(&filter, false);
 	print_filter(&filter, filter.payload);
 	release(&filter);
