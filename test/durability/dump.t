@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 
-import counters
+import stored_counters
 from durable import (DATABASE, Server, lost_elements, main, manifest, megabytes, own_directory, server_user, setup,
                      setup_counters, verify)
 from tap import note, ok, same
@@ -28,7 +28,7 @@ server = Server(directory, "server")
 major = server.major
 
 TABLES = ["filters_external", "filters_extended", "filters_lz4", "filters_main", "filters_plain", "by_hash_0",
-          "by_hash_1", "in_domain", "lists", "composites", "defaults", "numbers", *counters.TABLES]
+          "by_hash_1", "in_domain", "lists", "composites", "defaults", "numbers", *stored_counters.TABLES]
 
 
 def size_of(path):
@@ -94,7 +94,7 @@ def control(want):
          "control: a bit, a missing filter, a wrong one and another count are noticed")
     same(lost_elements(server, "damaged")[1] >= 3000, True, "control: lost elements are noticed")
     damage_count()
-    same(lost_elements(server, "damaged", ({}, counters.PLACES))[1], 1, "control: a count that is too small is noticed")
+    same(lost_elements(server, "damaged", ({}, stored_counters.PLACES))[1], 1, "control: a count that is too small is noticed")
     server.run("dropdb", "damaged")
 
 
@@ -123,7 +123,7 @@ def first_version():
     same(server.value(VERSION, database="first"), newest, f"updated to {newest}")
     verify(server, want, f"1.0.0 updated to {newest}", "first")
     setup_counters(server, "first")
-    want.update(manifest(server, "first", ({}, counters.PLACES))[0])
+    want.update(manifest(server, "first", ({}, stored_counters.PLACES))[0])
     verify(server, want, f"1.0.0 updated to {newest}, with counters", "first")
     server.run("dropdb", "first")
 

@@ -21,7 +21,7 @@ import traceback
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "t"))
 from session import Session  # noqa: E402
 from tap import clean_up_when_terminated, done, ok, same  # noqa: E402
-import counters  # noqa: E402
+import stored_counters  # noqa: E402
 
 
 def main(*parts):
@@ -412,9 +412,9 @@ def setup(server, database=DATABASE, version=None):
 
 
 def setup_counters(server, database=DATABASE):
-    server.sql(counters.SCHEMA, counters.MADE,
-               *(counters.fill_type(name, element, name == LARGE_TYPE) for name, element in ELEMENTS.items()),
-               counters.SPECIAL, counters.PLACE, "ANALYZE", database=database)  # fmt: skip
+    server.sql(stored_counters.SCHEMA, stored_counters.MADE,
+               *(stored_counters.fill_type(name, element, name == LARGE_TYPE) for name, element in ELEMENTS.items()),
+               stored_counters.SPECIAL, stored_counters.PLACE, "ANALYZE", database=database)  # fmt: skip
 
 
 # The proof
@@ -427,13 +427,13 @@ def all_places(places):
 
 
 # An element made from i is where it was put: in a filter, and in a counter as often.
-FOUND = "value @> ({0})", f"value @> ({{0}}) AND bloom_count(value, {{0}}) >= {counters.TIMES}"
+FOUND = "value @> ({0})", f"value @> ({{0}}) AND bloom_count(value, {{0}}) >= {stored_counters.TIMES}"
 
 
 def places_in(server, database=DATABASE):
     """The places of filters, and of counters if the database has them."""
     there = server.value("SELECT to_regclass('counters') IS NOT NULL", database=database)
-    return PLACES, counters.PLACES if there == "t" else {}
+    return PLACES, stored_counters.PLACES if there == "t" else {}
 
 
 def manifest(server, database=DATABASE, places=None):

@@ -76,7 +76,7 @@ CHANGES = [
      "BEGIN; UPDATE {table} SET f = f | f, touched = 6; UPDATE {table} SET touched = 7; COMMIT"),
 ]
 
-# Elements come and go as often as counters.TIMES says. Nothing is removed from a counter at the limit: it would stay.
+# Elements come and go as often as stored_counters.TIMES says. Nothing is removed from a counter at the limit: it would stay.
 COUNTS = "t.type = 'integer' AND t.n > 0 AND (bloom_info(t.c)).contents = 'counts'"
 COUNTER_CHANGES = [
     ("rows are updated, their counters are not",

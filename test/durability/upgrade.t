@@ -8,7 +8,7 @@ a database with filters and counters, and one with filters and version 1.0.0 of 
 
 import os
 
-import counters
+import stored_counters
 from durable import Server, main, manifest, own_directory, setup, setup_counters, verify
 from tap import note, same
 from replicate import replicate
@@ -60,7 +60,7 @@ def extension_goes_on(new, first, label):
     same(new.value(VERSION, database=FIRST), new.value(VERSION), f"{label}: the extension is updated")
     verify(new, first, f"{label}, 1.0.0 updated", FIRST)
     setup_counters(new, FIRST)
-    made, _ = manifest(new, FIRST, ({}, counters.PLACES))
+    made, _ = manifest(new, FIRST, ({}, stored_counters.PLACES))
     verify(new, {**first, **made}, f"{label}, 1.0.0 updated, with counters", FIRST)
 
 
