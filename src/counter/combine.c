@@ -189,14 +189,26 @@ return_operand(Datum value, const bf_filter *operand, const bf_params *params)
 	return PointerGetDatum(copy_value(&result));
 }
 
+static bool
+has_same_bytes(const struct varlena *a, const struct varlena *b)
+{
+	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
+		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+}
+
+/*
+ * If the second argument adds nothing to a union, the result is the first, still
+ * toasted, so an UPDATE writes no new copy.
+ */
 static Datum
 combine_arguments(FunctionCallInfo fcinfo, bf_combination combination)
 {
 	bf_filter	operands[2];
 	bf_filter	result = {0};
 	int			only;
+	struct varlena *first = open_counter(PG_GETARG_DATUM(0), &operands[0]);
+	Bloomfilter *value;
 
-	open_counter(PG_GETARG_DATUM(0), &operands[0]);
 	open_counter(PG_GETARG_DATUM(1), &operands[1]);
 	result.params = combine_params(&operands[0].params, &operands[1].params);
 	/* of two counters without a size, either decides the parameters of the result */
@@ -211,7 +223,10 @@ combine_arguments(FunctionCallInfo fcinfo, bf_combination combination)
 		require_counts(&operands[0], &operands[1]);
 	result.levels = operands[0].levels || operands[1].levels ||
 		combination == BF_GREATER || combination == BF_LESSER;
-	PG_RETURN_POINTER(combine_counters(&operands[0], &operands[1], &result, combination));
+	value = combine_counters(&operands[0], &operands[1], &result, combination);
+	if (combination == BF_GREATER && has_same_bytes(value, first))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	PG_RETURN_POINTER(value);
 }
 
 Datum

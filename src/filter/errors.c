@@ -22,6 +22,12 @@ source_type_name(bf_source source)
 	return is_counter(source) ? "bloomcounter" : "bloomfilter";
 }
 
+static const char *
+other_type_name(bf_source source)
+{
+	return source_type_name(is_counter(source) ? BF_VALUE : BF_COUNTER_VALUE);
+}
+
 /* What the positions of a filter hold. */
 static const char *
 unit_name(bool counter)
@@ -56,7 +62,7 @@ status_detail(bf_status status, bf_source source)
 		case BF_ERR_FLAGS:
 			return errdetail("Its flags are 0x%llx, but the defined flags are 0x%llx.", got, limit);
 		case BF_ERR_TYPE:
-			return errdetail("It is of type %s.", source_type_name(is_counter(source) ? BF_VALUE : BF_COUNTER_VALUE));
+			return errdetail("It is of type %s.", other_type_name(source));
 		case BF_ERR_COUNTER_BITS:
 			return errdetail("The code for its width is %llu, but the highest known code is %llu.", got, limit);
 		case BF_ERR_STATE:
@@ -97,7 +103,9 @@ report_invalid_input(bf_status status, bf_source source, Node *escontext)
 	ereturn(escontext, false,
 			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
 			 errmsg("invalid value for type %s", source_type_name(source)),
-			 status_detail(status, source)));
+			 status_detail(status, source),
+			 status.error == BF_ERR_TYPE
+			 ? errhint("Cast it to %s.", other_type_name(source)) : 0));
 }
 
 void

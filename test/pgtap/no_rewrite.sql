@@ -2,7 +2,7 @@
 -- stored value, so that an UPDATE writes no new copy of it. stored.sql tests the
 -- same of bloom_add.
 BEGIN;
-SELECT plan(22);
+SELECT plan(27);
 
 SET LOCAL jit = off;
 CREATE TABLE stored (id int PRIMARY KEY, f bloomfilter);
@@ -67,6 +67,16 @@ SELECT ok(NOT pg_temp.written(format('UPDATE stored AS s SET f = %s FROM additio
 FROM addition, unnest('{s.f | a.f,a.f | s.f}'::text[]) AS what_is_set ORDER BY what, what_is_set;
 SELECT ok(pg_temp.written('UPDATE stored SET f = f | bloom_add(bloom_create(100000), -1) WHERE id = 1'),
     'a union with one more element is written');
+
+-- counters: dense, then sparse
+ALTER TABLE stored ADD c bloomcounter;
+UPDATE stored SET c = (SELECT bloom_level_agg(i, 5, 100000) FROM generate_series(1, CASE id WHEN 1 THEN 90000 ELSE 1000 END) i);
+SELECT ok(NOT pg_temp.written('UPDATE stored SET c = c | (SELECT bloom_level_agg(i, 4, 100000) FROM generate_series(1, 900) i)'),
+    'a union with lower levels writes nothing');
+SELECT ok(NOT pg_temp.written('UPDATE stored SET c = bloom_raise(c, 7, 5)'), 'nor does a level that is there');
+SELECT ok(NOT pg_temp.written('UPDATE stored SET c = c + bloom_create_counter(100000)'), 'nor does an empty counter');
+SELECT ok(pg_temp.written(format('UPDATE stored SET c = c | (SELECT bloom_level_agg(7, 6, 100000)) WHERE id = %s', id)),
+    format('a higher level is written, counter %s', id)) FROM generate_series(1, 2) id;
 
 SELECT * FROM finish();
 ROLLBACK;
