@@ -141,10 +141,7 @@ add_argument(FunctionCallInfo fcinfo, const BuildForm *form, BuildState *state,
 
 	if (PG_ARGISNULL(1))
 		return;
-	if (params->element_class == BF_CLASS_NONE)
-		params->element_class = element->element_class;
-	else if (params->element_class != element->element_class)
-		report_class_mismatch(params, element->element_class);
+	adopt_element_class(params, element->element_class);
 	hash = element->hash(PG_GETARG_DATUM(1), params->seed);
 	if (form->type == BUILD_FILTER)
 		accumulate_hash(&state->accumulator, hash);

@@ -174,10 +174,7 @@ change_argument(FunctionCallInfo fcinfo, bf_combination change, const char *numb
 		PG_RETURN_DATUM(value);
 	if (params.m == 0 && change != BF_DIFFERENCE)
 		report_unsized(&params);
-	if (params.element_class == BF_CLASS_NONE)
-		params.element_class = element->element_class;
-	if (params.element_class != element->element_class)
-		report_class_mismatch(&params, element->element_class);
+	adopt_element_class(&params, element->element_class);
 	hash = element->hash(PG_GETARG_DATUM(1), params.seed);
 	read = read_opened(value, &opened, hash);
 	if (!changes(change, &opened.filter, read, number))

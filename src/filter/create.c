@@ -98,10 +98,7 @@ bloomfilter_add(PG_FUNCTION_ARGS)
 	params = opened.filter.params;
 	if (params.m == 0)
 		report_unsized(&params);
-	if (params.element_class == BF_CLASS_NONE)
-		params.element_class = element->element_class;
-	if (params.element_class != element->element_class)
-		report_class_mismatch(&params, element->element_class);
+	adopt_element_class(&params, element->element_class);
 	hash = element->hash(PG_GETARG_DATUM(1), params.seed);
 	if (probe_opened(value, &opened, hash))
 		PG_RETURN_DATUM(value);

@@ -36,6 +36,19 @@ pg_noreturn extern void report_mismatch(bf_mismatch mismatch, const bf_params *l
 /* Reports that an element's class is not the filter's. */
 pg_noreturn extern void report_class_mismatch(const bf_params *filter, uint32 element_class);
 
+/*
+ * Prepares a filter's parameters for an element: sets the class of the first
+ * one; a different class is an error.
+ */
+static inline void
+adopt_element_class(bf_params *params, uint32 element_class)
+{
+	if (params->element_class == BF_CLASS_NONE)
+		params->element_class = element_class;
+	else if (unlikely(params->element_class != element_class))
+		report_class_mismatch(params, element_class);
+}
+
 /* The errdetail of an error about a counter that holds levels. */
 extern int	levels_detail(void);
 
