@@ -292,7 +292,7 @@ class Writer:
         return f"DELETE FROM orders WHERE id IN (SELECT {self.ids(30)})"
 
     def merge(self):
-        """Inserts or updates, not both: PostgreSQL 15.18 then fills the transition tables of a partitioned table wrongly."""
+        """Inserts or updates, not both: PostgreSQL 15.18 then fills transition tables of partitioned tables wrongly."""
         action = self.randomness.choice((
             f"WHEN MATCHED THEN UPDATE SET customer = {self.customer()}",
             f"WHEN NOT MATCHED THEN INSERT VALUES (i, {self.customer()}, false, i % 2)"))  # fmt: skip
