@@ -107,7 +107,8 @@ intersect_mixed(const bf_filter *sparse, const bf_filter *dense, bf_filter *resu
 	for (uint64 i = 0; i < sparse->nhashes; i++)
 	{
 		uint64		hash = bf_hash_at(sparse->payload, i);
-		uint32		number = Min(bf_read(dense, hash), bf_number_of(sparse->payload, sparse->nhashes, i));
+		uint32		listed = bf_number_of(sparse->payload, sparse->nhashes, i);
+		uint32		number = bf_combine_two(BF_LESSER, bf_read(dense, hash), listed, BF_MAX_NUMBER);
 
 		if (i % CHUNK_HASHES == 0)
 			CHECK_FOR_INTERRUPTS();
