@@ -21,9 +21,9 @@ bf_read(const bf_filter *filter, uint64_t hash)
 
 	if (filter->sparse)
 	{
-		uint64_t	i = bf_lower_bound(filter->payload, filter->nhashes, hash);
+		uint64_t	i = bf_sparse_find(filter->payload, filter->nhashes, hash);
 
-		if (i == filter->nhashes || bf_hash_at(filter->payload, i) != hash)
+		if (i == filter->nhashes)
 			return 0;
 		return counter_bits == 0 ? 1 : bf_number_of(filter->payload, filter->nhashes, i);
 	}

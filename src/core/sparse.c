@@ -27,12 +27,12 @@ bf_lower_bound(const uint8_t *hashes, uint64_t count, uint64_t hash)
 	return low;
 }
 
-bool
-bf_sparse_contains(const uint8_t *hashes, uint64_t count, uint64_t hash)
+uint64_t
+bf_sparse_find(const uint8_t *hashes, uint64_t count, uint64_t hash)
 {
 	uint64_t	i = bf_lower_bound(hashes, count, hash);
 
-	return i < count && bf_hash_at(hashes, i) == hash;
+	return i < count && bf_hash_at(hashes, i) == hash ? i : count;
 }
 
 void

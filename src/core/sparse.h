@@ -33,7 +33,8 @@ bf_number_of(const uint8_t *hashes, uint64_t count, uint64_t i)
 /* The number of hashes below hash, which is the index of hash if present. */
 extern uint64_t bf_lower_bound(const uint8_t *hashes, uint64_t count, uint64_t hash);
 
-extern bool bf_sparse_contains(const uint8_t *hashes, uint64_t count, uint64_t hash);
+/* The index of a hash, or count if it is absent. */
+extern uint64_t bf_sparse_find(const uint8_t *hashes, uint64_t count, uint64_t hash);
 
 /*
  * The range [from, to) in which a hash is expected in an array of count > 0

@@ -11,6 +11,7 @@
 #include "filter/errors.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "utils/fmgrprotos.h"
 
 PG_FUNCTION_INFO_V1(bloomcounter_sum);
 PG_FUNCTION_INFO_V1(bloomcounter_difference);
@@ -190,13 +191,6 @@ return_operand(Datum value, const bf_filter *operand, const bf_params *params)
 	return PointerGetDatum(copy_value(&result));
 }
 
-static bool
-has_same_bytes(const struct varlena *a, const struct varlena *b)
-{
-	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
-		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
-}
-
 /*
  * If the second argument adds nothing to a union, the result is the first, still
  * toasted, so an UPDATE writes no new copy.
@@ -225,7 +219,8 @@ combine_arguments(FunctionCallInfo fcinfo, bf_combination combination)
 	result.levels = operands[0].levels || operands[1].levels ||
 		combination == BF_GREATER || combination == BF_LESSER;
 	value = combine_counters(&operands[0], &operands[1], &result, combination);
-	if (combination == BF_GREATER && has_same_bytes(value, first))
+	if (combination == BF_GREATER &&
+		DatumGetBool(DirectFunctionCall2(byteaeq, PointerGetDatum(value), PointerGetDatum(first))))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	PG_RETURN_POINTER(value);
 }

@@ -178,8 +178,8 @@ find_stored_hash(Datum value, OpenedFilter *opened, uint64 hash)
 	hashes = (const uint8 *) VARDATA_ANY(slice);
 	found.known = (from == 0 || bf_hash_at(hashes, 0) <= hash) &&
 		(to == nhashes || bf_hash_at(hashes, to - from - 1) >= hash);
-	at = bf_lower_bound(hashes, to - from, hash);
-	if (at < to - from && bf_hash_at(hashes, at) == hash)
+	at = bf_sparse_find(hashes, to - from, hash);
+	if (at < to - from)
 		found.index = from + at;
 	opened->cost += Max(SLICE_COST, BF_HASH_BYTES * (to - from));
 	pfree(slice);
