@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""Rates and estimates of filters against theory, as CSV files in bench/results.
+"""Rates and estimates of filters against theory, as CSV files in bench/results or the directory RESULTS.
 
 The program that the variable ACCURACY names, bench/accuracy.c, measures over src/core; this one adds theory. Then it
 repeats a random sample of the points in SQL, where every figure must be the same. Connects as psql does, to a database
@@ -16,7 +16,7 @@ import time
 import theory
 from measure import Session
 
-RESULTS = pathlib.Path(__file__).resolve().parent / "results"
+RESULTS = pathlib.Path(os.environ.get("RESULTS") or pathlib.Path(__file__).resolve().parent / "results")
 SAMPLES = 30
 SAMPLE_PROBES = 500000
 SAMPLE_ELEMENTS = 1000000  # at most
@@ -40,7 +40,7 @@ def rows_of(part):
 
 
 def write(name, rows):
-    RESULTS.mkdir(exist_ok=True)
+    RESULTS.mkdir(parents=True, exist_ok=True)
     with open(RESULTS / (name + ".csv"), "w", newline="") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
@@ -163,7 +163,7 @@ def main():
         start = time.perf_counter()
         tables[part.__name__] = part()
         write(part.__name__, tables[part.__name__])
-        print("%-60s %5d rows %5.0f s" % ("bench/results/%s.csv" % part.__name__, len(tables[part.__name__]),
+        print("%-20s %5d rows %5.0f s" % (part.__name__ + ".csv", len(tables[part.__name__]),
                                           time.perf_counter() - start), flush=True)  # fmt: skip
     worst = max(tables["rate"], key=lambda row: float(row["rate_over_asked"]))
     print("highest rate over the rate asked for: %(rate_over_asked)s, standard error %(standard_error_over_asked)s "
