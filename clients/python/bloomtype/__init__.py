@@ -1,0 +1,29 @@
+"""Reads and writes the Bloom filters of the PostgreSQL extension bloomtype, without a server.
+
+BloomFilter is the type bloomfilter: it has the same bytes as a filter that the server builds from the same elements
+with the same parameters.
+"""
+
+from .elements import Char, MacAddr, MacAddr8
+from .errors import (
+    BloomtypeError,
+    ElementTypeError,
+    ElementValueError,
+    FormatError,
+    MismatchError,
+    ParameterError,
+)
+from .filter import BloomFilter
+
+__all__ = [
+    "BloomFilter",
+    "BloomtypeError",
+    "Char",
+    "ElementTypeError",
+    "ElementValueError",
+    "FormatError",
+    "MacAddr",
+    "MacAddr8",
+    "MismatchError",
+    "ParameterError",
+]
