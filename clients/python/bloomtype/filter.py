@@ -271,8 +271,7 @@ class BloomFilter:
 
         The filters must combine, except that the sizes of blocked filters may differ if one divides the other.
         """
-        first, second = self._at_one_size(other)
-        return first._union_size(second)
+        return _size_of_union(*self._at_one_size(other))
 
     def intersection_cardinality(self, other: BloomFilter) -> float:
         """The estimated number of distinct elements that both have; nan if all bits are set."""
@@ -392,31 +391,43 @@ class BloomFilter:
         return math.log1p(-ones / self.bits) / math.log1p(-share / self._geometry.blocks)
 
     def _at_one_size(self, other: BloomFilter) -> Tuple[BloomFilter, BloomFilter]:
-        """Both filters, the larger one folded to the size of the smaller one. Raises if they do not combine."""
-        if not (self.bits and other.bits) or self.bits == other.bits:
+        """Both filters at one size, for estimates. Raises if they do not combine, or no size divides the other.
+
+        A sparse filter takes the size of the other one. Of two dense filters, the larger one is folded.
+        """
+        if not (self.bits and other.bits):
             return self, other
         self._common_class(other)
         self._check_same(other, "layout", "hashes", "seed")
-        small, large = sorted((self, other), key=lambda f: f.bits)
-        if self.layout != BLOCKED or large.bits % small.bits:
+        lesser, greater = sorted((self.bits, other.bits))
+        if self.layout != BLOCKED or greater % lesser:
             self._check_same(other, "bits")
-        if small._hashes is not None and large._hashes is not None:
-            return small._resized(large.bits), large  # their hashes tell the exact number
-        return small, large._resized(small.bits)
-
-    def _union_size(self, other: BloomFilter) -> float:
-        """The cardinality of the union of two filters of one size, by their hashes if both are sparse."""
-        if self._hashes is not None and other._hashes is not None:
-            return float(len(self._hashes | other._hashes))
-        return self.union(other).cardinality()
+        if self.sparse and other.sparse:
+            bits = greater  # keeps both sparse
+        elif self.sparse or other.sparse:
+            bits = other.bits if self.sparse else self.bits
+        else:
+            bits = lesser
+        first, second = (f if f.bits == bits else f._resized(bits) for f in (self, other))
+        return first, second
 
     def _common_and_all(self, other: BloomFilter) -> Tuple[float, float]:
         """The cardinality of the intersection and of the union."""
         first, second = self._at_one_size(other)
-        union = first._union_size(second)
-        common = first.cardinality() + second.cardinality() - union
-        return (0.0 if common < 0 else common), union
+        union = _size_of_union(first, second)
+        if union == math.inf:
+            return math.nan, union
+        # A sparse filter tells its exact number also where it would be dense at the common size.
+        mine, its = (f.cardinality() for f in (self if self.sparse else first, other if other.sparse else second))
+        return max(0.0, min(mine + its - union, mine, its)), union
 
 
 def _empty(parameters: Parameters) -> Decoded:
     return Decoded(parameters, ElementClass.NONE, set(), None)
+
+
+def _size_of_union(first: BloomFilter, second: BloomFilter) -> float:
+    """The cardinality of the union of two filters that combine, by their hashes if both are sparse."""
+    if first._hashes is not None and second._hashes is not None:
+        return float(len(first._hashes | second._hashes))
+    return first.union(second).cardinality()

@@ -1,0 +1,378 @@
+#!/usr/bin/python3 -B
+"""The Python client against a server, with random values of every class and random filters: what one builds has the
+bytes that the other builds and answers alike, combinations and estimates are equal, and both accept the same bytes.
+Connects as libpq does, to a database with the extension bloomtype. Needs psycopg 3. Prints TAP.
+"""
+
+import datetime
+import decimal
+import ipaddress
+import math
+import os
+import random
+import struct
+import sys
+import uuid
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[1:1] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "..", "..", "test", "t")]
+from session import extension_schema, psycopg  # noqa: E402
+from tap import done, ok, part, same  # noqa: E402
+
+from bloomtype import BloomFilter, BloomtypeError, Char, FormatError, MacAddr, MacAddr8  # noqa: E402
+
+HEADER_BYTES = 28
+ACCEPTS = """
+CREATE FUNCTION pg_temp.accepts(bytes bytea) RETURNS bool LANGUAGE plpgsql AS
+$$BEGIN PERFORM bytes::bloomfilter; RETURN true; EXCEPTION WHEN invalid_binary_representation THEN RETURN false; END$$;
+CREATE FUNCTION pg_temp.accepts(digits text) RETURNS bool LANGUAGE plpgsql AS
+$$BEGIN PERFORM digits::bloomfilter; RETURN true;
+EXCEPTION WHEN invalid_text_representation OR invalid_binary_representation THEN RETURN false; END$$;
+"""
+
+connection = psycopg.connect(autocommit=True, client_encoding="UTF8")
+connection.execute(f"SET search_path = {extension_schema()}, pg_catalog")
+connection.execute(ACCEPTS)
+(ENCODING,) = connection.execute("SHOW server_encoding").fetchone()
+
+
+def ask(sql, *parameters, binary=False):
+    """The first row of the result."""
+    return connection.cursor(binary=binary).execute(sql, parameters).fetchone()
+
+
+def answer(sql, *parameters):
+    """The first field of the result, or "refused" for an error that the client has, too."""
+    try:
+        (field,) = ask(sql, *parameters)
+        return field
+    except (psycopg.errors.InvalidParameterValue, psycopg.errors.DatatypeMismatch, psycopg.errors.ProgramLimitExceeded):
+        return "refused"
+
+
+def attempt(function, *arguments):
+    """The result of the client: a filter in its text form."""
+    try:
+        result = function(*arguments)
+        return result.to_text() if isinstance(result, BloomFilter) else result
+    except BloomtypeError:
+        return "refused"
+
+
+# Random values
+
+
+def some_text(rng):
+    letters = "ab '\\\"\x01~" if ENCODING != "UTF8" else "ab '\\\"\x01~äß東京🐘\u0301\u200f\uffff"
+    return "".join(rng.choices(letters, k=rng.choice((0, 1, 2, 5, 40)))) + rng.choice(("", "", " ", "  "))
+
+
+def some_number(rng):
+    special = "0 -0 0.00 1 1.0 1.50 1E+5 1e-5 100 NaN Infinity -Infinity 1E+1000 12E-1000".split()
+    digits = str(rng.getrandbits(rng.choice((1, 8, 64, 200)))) + "0" * rng.choice((0, 0, 3))
+    scaled = decimal.Decimal(rng.choice("+-") + digits).scaleb(-rng.randint(-30, 30), decimal.Context(prec=200))
+    return rng.choice((scaled, scaled, decimal.Decimal(rng.choice(special))))
+
+
+def some_float(rng):
+    special = (0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 5e-324, 1.5)
+    any_bits = struct.unpack("<d", rng.getrandbits(64).to_bytes(8, "little"))[0]
+    return rng.choice((any_bits, rng.uniform(-10, 10), rng.choice(special)))
+
+
+def some_zone(rng, widest):
+    seconds = rng.choice((0, 3600, -19800, rng.randint(-widest, widest)))
+    return datetime.timezone(datetime.timedelta(seconds=seconds))
+
+
+def some_time(rng, tzinfo=None):
+    return datetime.time(rng.randrange(24), rng.randrange(60), rng.randrange(60), rng.randrange(10**6), tzinfo)
+
+
+def some_day(rng):
+    return datetime.date.fromordinal(rng.choice((rng.randint(2, 3652058), rng.randint(720000, 760000))))
+
+
+def some_moment(rng, tzinfo=None):
+    return datetime.datetime.combine(some_day(rng), some_time(rng), tzinfo)
+
+
+def some_interface(rng):
+    if rng.random() < 0.5:
+        return ipaddress.IPv4Interface((rng.getrandbits(32), rng.randint(0, 32)))
+    return ipaddress.IPv6Interface((rng.getrandbits(128), rng.randint(0, 128)))
+
+
+def some_address(rng):
+    version = rng.choice((ipaddress.IPv4Address, ipaddress.IPv6Address))
+    return version(rng.getrandbits(32 if version is ipaddress.IPv4Address else 128))
+
+
+# SQL type, as the values are sent, and how to draw a value.
+KINDS = {
+    "bigint": lambda rng: rng.choice((rng.randint(-(2**63), 2**63 - 1), rng.randint(-300, 300))),
+    "float8": some_float,
+    "numeric": some_number,
+    "text": some_text,
+    "char(12)": lambda rng: Char(some_text(rng).replace("\x01", "")[:12]),
+    "bytea": lambda rng: rng.randbytes(rng.choice((0, 1, 7, 8, 33, 100))),
+    "uuid": lambda rng: uuid.UUID(int=rng.getrandbits(128)),
+    "bool": lambda rng: rng.random() < 0.5,
+    "date": some_day,
+    "time": some_time,
+    "timetz": lambda rng: some_time(rng, some_zone(rng, 57599)),
+    "timestamp": some_moment,
+    "timestamptz": lambda rng: some_moment(rng, some_zone(rng, 50000)),
+    "interval": lambda rng: datetime.timedelta(rng.randint(-999999, 999999), rng.randrange(86400), rng.randrange(10**6)),
+    "inet": lambda rng: rng.choice((some_interface, some_address))(rng),
+    "cidr": lambda rng: some_interface(rng).network,
+    "macaddr": lambda rng: MacAddr(rng.randbytes(6)),
+    "macaddr8": lambda rng: MacAddr8(rng.randbytes(8)),
+}  # fmt: skip
+AS_TEXT = {"char(12)": str, "inet": str, "cidr": str, "macaddr": bytes.hex, "macaddr8": bytes.hex, "interval": None}
+
+
+def sent(kind, values):
+    """What psycopg can send as an array of this type."""
+    as_text = AS_TEXT.get(kind)
+    return list(map(as_text, values)) if as_text else list(values)
+
+
+def text_of(data):
+    return "\\x" + bytes(data).hex()
+
+
+# Both directions
+
+
+def test_builds(rng):
+    for kind, draw in KINDS.items():
+        for count in (1, 2, 7, 8, 30, 300):
+            values = [draw(rng) for _ in range(count)] + [None] * rng.choice((0, 1))
+            rng.shuffle(values)
+            drawn = [value for value in values if value is not None]
+            array = sent(kind, drawn) + [None] * (len(values) - len(drawn))
+            items, rate = rng.choice((1, 10, 100, 5000)), rng.choice((0.5, 0.1, 0.01, 1e-6))
+            layout, seed = rng.choice(("blocked", "classic")), rng.choice((0, 7, -1, rng.getrandbits(63)))
+            name = f"{kind}, {count} values, {items} expected at {rate}"
+            source = f"FROM unnest(%s::{kind}[]) AS x"
+            for sql, mine in (
+                (f"bloom_agg(x, {items}, {rate})", BloomFilter.build(values, items, rate)),
+                (f"bloom_agg(x, bloom_create({items}, {rate}, '{layout}', {seed}))",
+                 BloomFilter.build(values, items, rate, layout=layout, seed=seed)),
+                ("bloom_agg(x)", BloomFilter.build(iter(values))),
+                (f"bloom_agg(x, NULL::float8, {rate})", BloomFilter.build(values, None, rate)),
+            ):  # fmt: skip
+                (got,) = ask(f"SELECT {sql} {source}", array)
+                same(mine.to_text(), got, f"built: {name}, {sql}")
+    same(BloomFilter.build([]).to_text(), ask("SELECT bloom_agg(1) WHERE false")[0], "built: of nothing")
+    same(BloomFilter.build([None], 10).to_text(), ask("SELECT bloom_agg(NULL::int, 10)")[0], "built: of None")
+
+
+def test_questions(rng):
+    """The answers of an overfull filter, so that many of them are false positives."""
+    for kind, draw in KINDS.items():
+        for count, layout in (3, "blocked"), (3, "classic"), (90, "blocked"), (90, "classic"):
+            values = [draw(rng) for _ in range(count)]
+            questions = values[:10] + [draw(rng) for _ in range(300)]
+            sql = f"SELECT bloom_agg(x, bloom_create(40, 0.3, '{layout}')) FROM unnest(%s::{kind}[]) AS x"
+            (made,) = ask(sql, sent(kind, values), binary=True)
+            theirs = f"SELECT array_agg(%s::bytea::bloomfilter @> x ORDER BY i) FROM unnest(%s::{kind}[])"
+            (wanted,) = ask(f"{theirs} WITH ORDINALITY AS q (x, i)", made, sent(kind, questions))
+            mine = BloomFilter.load(made)
+            same([question in mine for question in questions], wanted, f"questions: {kind}, {count}, {layout}")
+    questions = ["ab", "ab  ", "", " ", "x"]
+    mine = BloomFilter.build(map(Char, ("ab ", "")), 10)
+    sql = "SELECT array_agg(%s::bloomfilter @> x ORDER BY i) FROM unnest(%s::text[]) WITH ORDINALITY AS q (x, i)"
+    (wanted,) = ask(sql, mine.to_text(), questions)
+    same([question in mine for question in questions], wanted, "questions: texts about char(n)")
+
+
+def test_types(rng):
+    """A filter of each class, and a question and an element of each class."""
+    filters = {kind: BloomFilter.build([draw(rng)], 10) for kind, draw in KINDS.items()}
+    for held, one in filters.items():
+        for kind, draw in KINDS.items():
+            value = draw(rng)
+            added = one.copy()
+            for what, sql, mine in (
+                ("asked about", "f @> x", lambda one=one, value=value: value in one),
+                ("adding", "bloom_add(f, x)", lambda added=added, value=value: added.add(value) or added),
+            ):
+                from_both = f"FROM (SELECT %s::bloomfilter AS f, (%s::{kind}[])[1] AS x) AS s"
+                wanted = answer(f"SELECT {sql} {from_both}", one.to_text(), sent(kind, [value]))
+                same(attempt(mine), wanted, f"a filter of {held}, {what} {kind}")
+
+
+def test_transfer(rng):
+    for count in (0, 3, 300):
+        mine = BloomFilter.build([rng.getrandbits(60) for _ in range(count)], 100)
+        for sql, parameter in (
+            ("%s::bloomfilter", mine.to_text()), ("%s::bytea::bloomfilter", mine.to_bytes()),
+            ("%b::bytea::bloomfilter", bytes(mine)),
+        ):  # fmt: skip
+            for binary in (False, True):
+                (got,) = ask(f"SELECT {sql}", parameter, binary=binary)
+                same(BloomFilter.load(got), mine, f"sent as {sql}, received as {type(got).__name__}: {count} elements")
+        with connection.cursor().copy(f"COPY (SELECT '{mine.to_text()}'::bloomfilter) TO STDOUT (FORMAT binary)") as copy:
+            copy.set_types(["bytea"])
+            ((got,),) = copy.rows()
+        same(BloomFilter.load(got), mine, f"received by COPY: {count} elements")
+
+
+# Combinations
+
+
+def random_filter(rng, layout, items, rate, seed):
+    if rng.random() < 0.1:
+        return BloomFilter.build([], None, rate, seed=seed)
+    start, count = rng.randrange(50), rng.choice((0, 1, 5, 8, 20, 60, 1000))
+    return BloomFilter.build(range(start, start + count), items, rate, layout=layout, seed=seed)
+
+
+def random_pair(rng):
+    layout, items, rate = rng.choice(("blocked", "classic")), rng.choice((10, 50, 100, 400)), rng.choice((0.1, 0.01))
+    first = random_filter(rng, layout, items, rate, 0)
+    if rng.random() < 0.1:
+        return first, BloomFilter.build(["a"], items, rate, layout=layout)
+    if rng.random() < 0.1:
+        return first, random_filter(rng, layout, items, rate, 1)
+    items = rng.choice((items, items, items, 2 * items, 3 * items))
+    return first, random_filter(rng, layout, items, rng.choice((rate, rate, rate * 1.1, 0.3)), 0)
+
+
+COMBINATIONS = {
+    "a | b": BloomFilter.union, "a & b": BloomFilter.intersection, "bloom_fold(a, b)": BloomFilter.fold_like,
+    "bloom_union_cardinality(a, b)": BloomFilter.union_cardinality,
+    "bloom_intersection_cardinality(a, b)": BloomFilter.intersection_cardinality,
+    "bloom_jaccard(a, b)": BloomFilter.jaccard,
+}  # fmt: skip
+
+
+def alike(got, wanted):
+    if not isinstance(got, float) or not isinstance(wanted, float):
+        return got == wanted
+    both_nan = math.isnan(got) and math.isnan(wanted)
+    # An intersection is a small difference of large numbers.
+    return both_nan or math.isclose(got, wanted, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def test_combinations(rng):
+    for number in range(150):
+        pair = random_pair(rng)
+        for order in pair, pair[::-1]:
+            for sql, mine in COMBINATIONS.items():
+                source = "FROM (SELECT %s::bloomfilter AS a, %s::bloomfilter AS b) AS s"
+                wanted = answer(f"SELECT {sql} {source}", *(one.to_text() for one in order))
+                got = attempt(mine, *order)
+                ok(alike(got, wanted), f"{sql} of pair {number}", repr(order), f"got      {got}", f"expected {wanted}")
+
+
+def test_estimates(rng):
+    for number in range(100):
+        one = rng.choice(random_pair(rng))
+        wanted = ask("SELECT # f, bloom_fpp(f) FROM (SELECT %s::bloomfilter AS f) AS s", one.to_text())
+        got = one.cardinality(), one.current_rate()
+        ok(all(map(alike, got, wanted)), f"estimates of {one} {number}", f"got      {got}", f"expected {wanted}")
+        rate = rng.choice((1e-5, 0.02, 0.1, 0.5, 0.6))
+        same(attempt(one.fold, rate), answer(f"SELECT bloom_fold(%s::bloomfilter, {rate})", one.to_text()),
+             f"{one} {number} folded to the rate {rate}")  # fmt: skip
+
+
+def test_sizes(rng):
+    special = (0, 0.5, 1, 1.5, 3e8, 1e12, math.inf, math.nan)
+    for _ in range(300):
+        items = rng.choice((10 ** rng.uniform(0, 8.5), 10 ** rng.uniform(0, 3), rng.choice(special)))
+        rate = rng.choice((10 ** rng.uniform(-9, -0.31), 10 ** rng.uniform(-3, -1), rng.choice((0.5, 1e-9, 0.6, 1e-10))))
+        layout = rng.choice(("blocked", "CLASSIC", "classic", "round"))
+        wanted = answer("SELECT bloom_create(%s::float8, %s::float8, %s)", items, rate, layout)
+        same(attempt(lambda i=items, r=rate, l=layout: BloomFilter(i, r, layout=l)), wanted,
+             f"size of {layout} for {items} at {rate}")  # fmt: skip
+
+
+# Hostile bytes
+
+
+def accepts(form):
+    try:
+        same_again = BloomFilter.load(form)
+    except FormatError as problem:
+        assert str(problem)
+        return False
+    written = same_again.to_text() if isinstance(form, str) else same_again.to_bytes()
+    return True if written == (form.lower() if isinstance(form, str) else form) else "written differently"
+
+
+def compare_verdicts(name, forms, sql_type):
+    sql = f"SELECT array_agg(pg_temp.accepts(x) ORDER BY i) FROM unnest(%s::{sql_type}[]) WITH ORDINALITY AS q (x, i)"
+    (wanted,) = ask(sql, forms)
+    differing = [(form, yes) for form, yes in zip(forms, wanted) if accepts(form) is not yes]
+    same(differing[:3], [], f"{name}: both accept {sum(wanted)} of {len(wanted)}")
+    ok(0 < sum(wanted) < len(wanted), f"{name}: some are accepted, some refused")
+
+
+def victims(rng):
+    return {
+        "empty": BloomFilter(100), "without a size": BloomFilter.build([]),
+        "sparse": BloomFilter.build(range(5), 100), "dense": BloomFilter.build(range(60), 50),
+        "classic sparse": BloomFilter.build(["a", "b"], 200, layout="classic", seed=-1),
+        "classic dense": BloomFilter.build(range(9), 5, 0.1, layout="classic"),
+        "empty intersection": BloomFilter.build([1], 100) & BloomFilter.build([2], 100),
+        "uuids": BloomFilter.build([uuid.UUID(int=rng.getrandbits(128))], 100, 1e-6),
+    }  # fmt: skip
+
+
+def flipped(data, bit):
+    changed = bytearray(data)
+    changed[bit >> 3] ^= 1 << (bit & 7)
+    return bytes(changed)
+
+
+def mutated(rng, data):
+    data = bytearray(data)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        where = rng.randrange(len(data) + 1)
+        how = rng.choice(("set", "set", "header", "insert", "delete", "double"))
+        if how == "insert":
+            data[where:where] = rng.randbytes(rng.choice((1, 8)))
+        elif how == "delete":
+            del data[where : where + rng.choice((1, 8))]
+        elif how == "double":
+            data += data[HEADER_BYTES:]
+        elif data:
+            where = rng.randrange(min(len(data), HEADER_BYTES)) if how == "header" else rng.randrange(len(data))
+            data[where] = rng.choice((0, 1, 2, 32, 33, 128, 255, rng.randrange(256)))
+    return bytes(data)
+
+
+def test_hostile_bytes(rng):
+    for name, victim in victims(rng).items():
+        data = victim.to_bytes()
+        compare_verdicts(f"{name}, every length", [data[:end] for end in range(len(data) + 1)] + [data + b"\0"], "bytea")
+        bits = [flipped(data, bit) for bit in range(8 * HEADER_BYTES)]
+        compare_verdicts(f"{name}, every bit of the header flipped", [data, *bits], "bytea")
+        compare_verdicts(f"{name}, mutated", [mutated(rng, data) for _ in range(1500)], "bytea")
+
+
+def test_hostile_text(rng):
+    good = BloomFilter.build(range(5), 100).to_text()
+    texts = [good, good.upper().replace("\\X", "\\x"), good.upper(), good[1:], good[:-1], good + "0", good + "00", "",
+             "\\x", "\\", " " + good, good + " ", good + "\n", good[:40] + " " + good[40:], good[:-1] + "g"]  # fmt: skip
+    if ENCODING == "UTF8":
+        texts += [good[:-1] + "٣", good[:-2] + "１２"]
+    for _ in range(500):
+        at = rng.randrange(len(good))
+        texts.append(good[:at] + rng.choice("0123456789abcdefABCDEFgx\\ -+_\t") + good[at + rng.choice((0, 1, 1, 1)) :])
+    compare_verdicts("text", texts, "text")
+
+
+def main():
+    for test in (
+        test_builds, test_questions, test_types, test_transfer, test_combinations, test_estimates, test_sizes,
+        test_hostile_bytes, test_hostile_text,
+    ):  # fmt: skip
+        part(test, random.Random(test.__name__))
+    done()
+
+
+main()
