@@ -42,36 +42,34 @@ class Parameters:
 
 
 @dataclass(frozen=True)
-class Decoded:
-    """A filter as it was read: either hashes or bits."""
+class Contents:
+    """The contents of a filter. It is dense if it has bits. If it is sparse, they are None."""
 
     parameters: Parameters
     element_class: ElementClass
-    hashes: Optional[Set[int]]
-    bits: Optional[bytearray]
+    hashes: Set[int]  # empty if dense
+    bits: Optional[bytearray] = None
 
 
-def encode(
-    parameters: Parameters, element_class: ElementClass, hashes: Optional[Set[int]], bits: Optional[bytearray]
-) -> bytes:
-    """The binary form of a filter: sparse if there are hashes, dense if there are bits."""
+def encode(contents: Contents) -> bytes:
+    """The binary form of a filter."""
+    parameters = contents.parameters
     header = _HEADER.pack(
         _VERSION,
         LAYOUTS.index(parameters.layout),
-        _SPARSE if hashes is not None else 0,
+        _SPARSE if contents.bits is None else 0,
         parameters.hashes,
-        element_class,
+        contents.element_class,
         parameters.rate,
         parameters.seed,
         parameters.bits,
     )
-    if hashes is not None:
-        return header + struct.pack(f"<{len(hashes)}Q", *sorted(hashes))
-    assert bits is not None
-    return header + bits
+    if contents.bits is None:
+        return header + struct.pack(f"<{len(contents.hashes)}Q", *sorted(contents.hashes))
+    return header + contents.bits
 
 
-def decode(data: Encoded) -> Decoded:
+def decode(data: Encoded) -> Contents:
     """Reads the binary or the text form of a filter. Raises FormatError if it breaks a rule of the format."""
     data = _to_bytes(data)
     if len(data) < _HEADER.size:
@@ -88,8 +86,8 @@ def decode(data: Encoded) -> Decoded:
     _check_size(parameters, sparse)
     payload = data[_HEADER.size :]
     if sparse:
-        return Decoded(parameters, element_class, _read_hashes(payload, parameters, element_class), None)
-    return Decoded(parameters, element_class, None, _read_bits(payload, parameters, element_class))
+        return Contents(parameters, element_class, _read_hashes(payload, parameters, element_class))
+    return Contents(parameters, element_class, set(), _read_bits(payload, parameters, element_class))
 
 
 def _to_bytes(data: Encoded) -> memoryview:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from typing import Iterable, Optional, Set, Tuple
+from typing import Iterable, Mapping, Optional, Set, Tuple
 
 from xxhash import xxh64_intdigest
 
 from . import geometry, sizing
 from .elements import ENCODERS, QUESTION_ENCODERS, ElementClass, Encoder, class_of, find_encoder
-from .encoding import BLOCK_BITS, BLOCKED, MAX_BITS, Decoded, Encoded, Parameters, decode, encode
+from .encoding import BLOCK_BITS, BLOCKED, MAX_BITS, Contents, Encoded, Parameters, decode, encode
 from .errors import ElementTypeError, MismatchError, ParameterError
-from .geometry import Geometry
 
 _EXACTLY_SIZED = 2**24  # up to this number of elements, a filter sizes itself by their exact number
 
@@ -29,6 +28,14 @@ class BloomFilter:
     raises ElementTypeError, also in a question, because ``False`` would be a wrong answer where SQL reports an error.
     None is not an element: adding it does nothing, and asking about it raises ElementTypeError.
     """
+
+    _parameters: Parameters
+    _class: ElementClass
+    _hashes: Set[int]  # of the elements, if the filter is sparse
+    _bits: Optional[bytearray]  # None if the filter is sparse
+    _geometry: geometry.Geometry
+    _encoders: Mapping[type, Encoder]  # those of the class
+    _question_encoders: Mapping[type, Encoder]
 
     def __init__(
         self, expected_items: float, false_positive_rate: float = 0.01, *, layout: str = BLOCKED, seed: int = 0
@@ -76,7 +83,7 @@ class BloomFilter:
 
     def to_bytes(self) -> bytes:
         """The binary form. In SQL: ``%s::bytea::bloomfilter``."""
-        return encode(self._parameters, self._class, self._hashes, self._bits)
+        return encode(self._contents())
 
     __bytes__ = to_bytes
 
@@ -86,11 +93,14 @@ class BloomFilter:
 
     def copy(self) -> BloomFilter:
         """An independent copy."""
-        hashes = None if self._hashes is None else set(self._hashes)
         bits = None if self._bits is None else bytearray(self._bits)
-        return self._of(Decoded(self._parameters, self._class, hashes, bits))
+        return self._of(Contents(self._parameters, self._class, set(self._hashes), bits))
 
     __copy__ = copy
+
+    def __reduce__(self) -> Tuple[object, ...]:
+        """Pickles the binary form."""
+        return type(self).load, (self.to_bytes(),)
 
     # What the filter is
 
@@ -128,7 +138,7 @@ class BloomFilter:
     @property
     def sparse(self) -> bool:
         """Does the filter store hashes of its elements instead of bits?"""
-        return self._hashes is not None
+        return self._bits is None
 
     def __repr__(self) -> str:
         kind = "sparse" if self.sparse else "dense"
@@ -138,7 +148,7 @@ class BloomFilter:
         """Have both the same bytes? This holds for filters of the same elements with the same parameters."""
         if not isinstance(other, BloomFilter):
             return NotImplemented
-        return self._decoded() == other._decoded()
+        return self._contents() == other._contents()
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -152,7 +162,7 @@ class BloomFilter:
         """
         encoder = self._question_encoders.get(type(value)) or self._find_question_encoder(value)
         element_hash = xxh64_intdigest(encoder(value), self._parameters.seed)
-        if self._hashes is not None:
+        if self._bits is None:
             return element_hash in self._hashes
         return self._geometry.contains(self._bits, element_hash)
 
@@ -164,12 +174,12 @@ class BloomFilter:
         element_hash = xxh64_intdigest(encoder(value), self._parameters.seed)
         if not self._class:
             self._set_class(class_of(value))
-        if self._hashes is None:
+        if self._bits is not None:
             self._geometry.add(self._bits, element_hash)
         else:
             self._hashes.add(element_hash)
             if len(self._hashes) >= self._parameters.sparse_end:
-                self._bits, self._hashes = self._geometry.bits_of(self._hashes), None
+                self._become_dense()
 
     def update(self, values: Iterable[object]) -> None:
         """Adds all these elements. If one of them raises an error, those before it have been added."""
@@ -183,10 +193,10 @@ class BloomFilter:
         if not (self.bits and other.bits):
             return self._without_size_of_two(other) or (self if self.bits else other).copy()
         parameters, element_class = self._common(other)
-        if self._hashes is not None and other._hashes is not None:
+        if self.sparse and other.sparse:
             return self._with_hashes(parameters, element_class, self._hashes | other._hashes)
         bits = geometry.combine(self._as_bits(), other._as_bits(), union=True)
-        return self._of(Decoded(parameters, element_class, None, bits))
+        return self._of(Contents(parameters, element_class, set(), bits))
 
     def intersection(self, other: BloomFilter) -> BloomFilter:
         """A filter that contains every element that both contain, and possibly more. Raises as union does."""
@@ -195,28 +205,31 @@ class BloomFilter:
         parameters, element_class = self._common(other)
         if self._bits is not None and other._bits is not None:
             bits = geometry.combine(self._bits, other._bits, union=False)
-            return self._of(Decoded(parameters, element_class, None, bits))
-        listed, asked = (self, other) if self._hashes is not None else (other, self)
-        assert listed._hashes is not None
+            return self._of(Contents(parameters, element_class, set(), bits))
+        listed, asked = (self, other) if self.sparse else (other, self)
         hashes = {element_hash for element_hash in listed._hashes if asked._contains_hash(element_hash)}
-        return self._of(Decoded(parameters, element_class, hashes, None))
+        return self._of(Contents(parameters, element_class, hashes))
 
     def __or__(self, other: object) -> BloomFilter:
-        return self.union(other) if isinstance(other, BloomFilter) else NotImplemented
+        if not isinstance(other, BloomFilter):
+            return NotImplemented
+        return self.union(other)
 
     def __and__(self, other: object) -> BloomFilter:
-        return self.intersection(other) if isinstance(other, BloomFilter) else NotImplemented
+        if not isinstance(other, BloomFilter):
+            return NotImplemented
+        return self.intersection(other)
 
     def __ior__(self, other: object) -> BloomFilter:
         if not isinstance(other, BloomFilter):
             return NotImplemented
-        self._assign(self.union(other)._decoded())
+        self._assign(self.union(other)._contents())
         return self
 
     def __iand__(self, other: object) -> BloomFilter:
         if not isinstance(other, BloomFilter):
             return NotImplemented
-        self._assign(self.intersection(other)._decoded())
+        self._assign(self.intersection(other)._contents())
         return self
 
     def fold(self, false_positive_rate: float) -> BloomFilter:
@@ -254,17 +267,18 @@ class BloomFilter:
 
     def cardinality(self) -> float:
         """The estimated number of distinct elements: exact if sparse, and infinite if all bits are set."""
-        if self._hashes is not None:
+        if self.sparse:
             return float(len(self._hashes))
         return self._cardinality_of(sum(self._bits_set_by_block()))
 
     def current_rate(self) -> float:
         """The false-positive rate that the filter has now, as bloom_fpp."""
-        if self._hashes is not None:
+        if self.sparse:
             return len(self._hashes) / 2**64
         counts = Counter(self._bits_set_by_block())
         size, blocks = self._geometry.block_bits, self._geometry.blocks
-        return math.fsum(number * (ones / size) ** self.hashes for ones, number in counts.items()) / blocks
+        rates = (number * (ones / size) ** self.hashes for ones, number in counts.items())
+        return math.fsum(rates) / blocks
 
     def union_cardinality(self, other: BloomFilter) -> float:
         """The estimated number of distinct elements of both together; infinite if all bits are set.
@@ -285,37 +299,37 @@ class BloomFilter:
     # Internals
 
     @classmethod
-    def _of(cls, decoded: Decoded) -> BloomFilter:
+    def _of(cls, contents: Contents) -> BloomFilter:
         self = cls.__new__(cls)
-        self._assign(decoded)
+        self._assign(contents)
         return self
 
-    def _assign(self, decoded: Decoded) -> None:
-        """Takes the place of this filter. A filter has either hashes or bits."""
-        self._parameters = decoded.parameters
-        self._hashes = decoded.hashes
-        self._bits = decoded.bits
-        self._geometry = Geometry(decoded.parameters)
-        self._set_class(decoded.element_class)
+    def _assign(self, contents: Contents) -> None:
+        self._parameters = contents.parameters
+        self._hashes = contents.hashes
+        self._bits = contents.bits
+        self._geometry = geometry.geometry_of(contents.parameters)
+        self._set_class(contents.element_class)
 
     def _set_class(self, element_class: ElementClass) -> None:
         self._class = element_class
         self._encoders = ENCODERS[element_class]
         self._question_encoders = QUESTION_ENCODERS[element_class]
 
-    def _decoded(self) -> Decoded:
-        return Decoded(self._parameters, self._class, self._hashes, self._bits)
+    def _contents(self) -> Contents:
+        return Contents(self._parameters, self._class, self._hashes, self._bits)
 
     def _emptied(self, element_class: Optional[ElementClass] = None) -> BloomFilter:
         """This filter without its elements."""
         element_class = self._class if element_class is None else element_class
-        return self._of(Decoded(self._parameters, element_class, set(), None))
+        return self._of(Contents(self._parameters, element_class, set()))
 
     def _with_hashes(self, parameters: Parameters, element_class: ElementClass, hashes: Set[int]) -> BloomFilter:
         """The filter that is built from these hashes: sparse if it may be."""
         if not hashes or len(hashes) < parameters.sparse_end:
-            return self._of(Decoded(parameters, element_class, hashes, None))
-        return self._of(Decoded(parameters, element_class, None, Geometry(parameters).bits_of(hashes)))
+            return self._of(Contents(parameters, element_class, hashes))
+        bits = geometry.bits_of(geometry.geometry_of(parameters), hashes)
+        return self._of(Contents(parameters, element_class, set(), bits))
 
     def _find_encoder(self, value: object) -> Encoder:
         """For values whose type is not exactly one of those of the class."""
@@ -329,12 +343,12 @@ class BloomFilter:
         return find_encoder(value, element_class, QUESTION_ENCODERS[element_class])
 
     def _contains_hash(self, element_hash: int) -> bool:
-        if self._hashes is not None:
+        if self._bits is None:
             return element_hash in self._hashes
         return self._geometry.contains(self._bits, element_hash)
 
     def _as_bits(self) -> bytearray:
-        return self._geometry.bits_of(self._hashes) if self._hashes is not None else self._bits
+        return geometry.bits_of(self._geometry, self._hashes) if self._bits is None else self._bits
 
     def _common(self, other: BloomFilter) -> Tuple[Parameters, ElementClass]:
         """The parameters and the class of a combination of two filters that have a size."""
@@ -363,25 +377,29 @@ class BloomFilter:
     def _resized(self, bits: int) -> BloomFilter:
         """The filter at this size, if it can be brought to it."""
         parameters = replace(self._parameters, bits=bits)
-        if self._hashes is not None:
+        if self._bits is None:
             return self._with_hashes(parameters, self._class, set(self._hashes))
         if bits == self.bits:
             return self.copy()
         if self.layout != BLOCKED or self.bits % bits:
             raise MismatchError(f"a dense {self.layout} filter of {self.bits} bits does not fold to {bits} bits")
-        return self._of(Decoded(parameters, self._class, None, geometry.fold(self._bits, bits // BLOCK_BITS)))
+        folded = geometry.fold(self._bits, bits // BLOCK_BITS)
+        return self._of(Contents(parameters, self._class, set(), folded))
 
     def _sized_by_elements(self) -> BloomFilter:
         """This filter, which has the maximal size, at the size of a filter that sizes itself."""
-        if self._hashes is not None and len(self._hashes) > _EXACTLY_SIZED:
-            self._bits, self._hashes = self._geometry.bits_of(self._hashes), None
+        if len(self._hashes) > _EXACTLY_SIZED:
+            self._become_dense()
         items = math.floor(self.cardinality())
         if not items:
             return self._of(_empty(replace(self._parameters, bits=0)))
         return self._resized(sizing.self_sized_bits(self.requested_rate, self.hashes, items))
 
+    def _become_dense(self) -> None:
+        self._bits, self._hashes = self._as_bits(), set()
+
     def _bits_set_by_block(self) -> Tuple[int, ...]:
-        return geometry.bits_set_by_block(self._bits, self._geometry.block_bits)
+        return geometry.bits_set_by_block(self._as_bits(), self._geometry.block_bits)
 
     def _cardinality_of(self, ones: int) -> float:
         """The number of elements that set this number of bits."""
@@ -422,12 +440,12 @@ class BloomFilter:
         return max(0.0, min(mine + its - union, mine, its)), union
 
 
-def _empty(parameters: Parameters) -> Decoded:
-    return Decoded(parameters, ElementClass.NONE, set(), None)
+def _empty(parameters: Parameters) -> Contents:
+    return Contents(parameters, ElementClass.NONE, set())
 
 
 def _size_of_union(first: BloomFilter, second: BloomFilter) -> float:
     """The cardinality of the union of two filters that combine, by their hashes if both are sparse."""
-    if first._hashes is not None and second._hashes is not None:
+    if first.sparse and second.sparse:
         return float(len(first._hashes | second._hashes))
     return first.union(second).cardinality()

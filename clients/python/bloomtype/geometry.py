@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Tuple
+from typing import TYPE_CHECKING, Iterable, Tuple
 
 from .encoding import BLOCK_BITS, BLOCKED, Parameters
 
@@ -10,19 +10,19 @@ _MULTIPLIER = 0x9E3779B97F4A7C15
 _LOW_64 = 2**64 - 1
 
 
-class Geometry:
-    """The places of bits in a filter of these parameters. Nothing can be added without a size.
+class PurePythonGeometry:
+    """The places of bits in a filter. Nothing can be added to a filter without blocks, which has no size.
 
-    A filter consists of blocks. An element has k bits in one block.
+    A filter consists of blocks. An element has bits in one block, one for each hash function.
     """
 
     __slots__ = ("block_bits", "blocks", "_multipliers")
 
-    def __init__(self, parameters: Parameters):
-        self.block_bits = BLOCK_BITS if parameters.layout == BLOCKED else parameters.bits
-        self.blocks = parameters.bits // self.block_bits  # 0 if the filter has no size
+    def __init__(self, block_bits: int, blocks: int, hashes: int):
+        self.block_bits = block_bits
+        self.blocks = blocks
         # Round i of the format multiplies the hash by the i-th power of the multiplier.
-        self._multipliers = tuple(pow(_MULTIPLIER, i, 2**64) for i in range(1, parameters.hashes + 1))
+        self._multipliers = tuple(pow(_MULTIPLIER, i, 2**64) for i in range(1, hashes + 1))
 
     def contains(self, bits: bytearray, element_hash: int) -> bool:
         """Are all bits of an element set?"""
@@ -42,12 +42,30 @@ class Geometry:
             bit = start + ((element_hash * multiplier & _LOW_64) * size >> 64)
             bits[bit >> 3] |= 1 << (bit & 7)
 
-    def bits_of(self, hashes: Iterable[int]) -> bytearray:
-        """The bits of a filter with these elements."""
-        bits = bytearray(self.block_bits * self.blocks // 8)
-        for element_hash in hashes:
-            self.add(bits, element_hash)
-        return bits
+
+if TYPE_CHECKING:
+    Geometry = PurePythonGeometry
+else:
+    try:
+        from ._speedups import Geometry
+    except ImportError:
+        Geometry = PurePythonGeometry
+
+IMPLEMENTATION = "in Python" if Geometry is PurePythonGeometry else "in C"
+
+
+def geometry_of(parameters: Parameters) -> Geometry:
+    """The geometry of a filter with these parameters."""
+    block_bits = BLOCK_BITS if parameters.layout == BLOCKED else parameters.bits
+    return Geometry(block_bits, parameters.bits // block_bits, parameters.hashes)
+
+
+def bits_of(geometry: Geometry, hashes: Iterable[int]) -> bytearray:
+    """The bits of a filter with these elements."""
+    bits = bytearray(geometry.block_bits * geometry.blocks // 8)
+    for element_hash in hashes:
+        geometry.add(bits, element_hash)
+    return bits
 
 
 def combine(first: bytearray, second: bytearray, *, union: bool) -> bytearray:

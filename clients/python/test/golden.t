@@ -19,7 +19,8 @@ import uuid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..", "..")
-sys.path[1:1] = [os.path.join(HERE, ".."), os.path.join(ROOT, "test", "t")]
+CLIENT = os.environ.get("BLOOMTYPE_CLIENT", os.path.join(HERE, ".."))
+sys.path[1:1] = [CLIENT, os.path.join(ROOT, "test", "t")]
 from tap import done, ok, part, same  # noqa: E402
 
 from bloomtype import BloomFilter, Char, FormatError, MacAddr, MacAddr8, MismatchError  # noqa: E402
@@ -48,12 +49,18 @@ def interval(text):
                datetime.timedelta())  # fmt: skip
 
 
+def with_minutes(text):
+    """Python reads offsets from UTC without minutes only from 3.11 on."""
+    return re.sub(r"([+-]\d\d)$", r"\1:00", text)
+
+
 PYTHON_VALUE = {
     "smallint": int, "integer": int, "bigint": int, "positive": int, "real": single, "double precision": float,
     "numeric": decimal.Decimal, "text": str, "varchar": str, "name": str, "mood": str, "char": Char,
     "bytea": lambda text: bytes.fromhex(text[2:]), "uuid": uuid.UUID, "boolean": lambda text: text == "true",
-    "date": datetime.date.fromisoformat, "time": datetime.time.fromisoformat, "timetz": datetime.time.fromisoformat,
-    "timestamp": datetime.datetime.fromisoformat, "timestamptz": datetime.datetime.fromisoformat,
+    "date": datetime.date.fromisoformat, "time": datetime.time.fromisoformat, "timestamp": datetime.datetime.fromisoformat,
+    "timetz": lambda text: datetime.time.fromisoformat(with_minutes(text)),
+    "timestamptz": lambda text: datetime.datetime.fromisoformat(with_minutes(text)),
     "interval": interval, "inet": ipaddress.ip_interface, "cidr": ipaddress.ip_network,
     "macaddr": MacAddr, "macaddr8": MacAddr8,
 }  # fmt: skip

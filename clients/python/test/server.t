@@ -15,7 +15,8 @@ import sys
 import uuid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[1:1] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "..", "..", "test", "t")]
+CLIENT = os.environ.get("BLOOMTYPE_CLIENT", os.path.join(HERE, ".."))
+sys.path[1:1] = [CLIENT, os.path.join(HERE, "..", "..", "..", "test", "t")]
 from session import extension_schema, psycopg  # noqa: E402
 from tap import done, ok, part, same  # noqa: E402
 
