@@ -4,9 +4,10 @@
 Usage: client_python.py [N...]   numbers of elements; default: 10000 1000000
 
 Compares with those of pybloomfilter (pybloomfiltermmap3, in C), rbloom (in Rust) and pybloom_live (in Python) that can
-be imported: put their directories into PYTHONPATH. All filters have room for N elements at 1 %. One call adds or
-probes one element. Prints nanoseconds per call, and minimum, median and maximum of the ratio of 5 runs by turns; a
-ratio above 1 means that the client is slower.
+be imported: put their directories into PYTHONPATH. BLOOMTYPE_CLIENT names another directory with the client, such as
+one where "setup.py build_ext --inplace" has built its module in C. All filters have room for N elements at 1 %. One
+call adds or probes one element. Prints nanoseconds of processor time per call, and minimum, median and maximum of the
+ratio of 5 runs by turns. A ratio above 1 means that the client is slower.
 """
 
 import gc
@@ -16,11 +17,12 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(1, os.path.join(HERE, "..", "clients", "python"))
+sys.path.insert(1, os.environ.get("BLOOMTYPE_CLIENT", os.path.join(HERE, "..", "clients", "python")))
 from bloomtype import BloomFilter, geometry  # noqa: E402
 
 REPEATS = 5
 RATE = 0.01
+CALLS = 100_000  # of one run, or the number of elements
 
 
 def peers():
@@ -43,26 +45,29 @@ def peers():
         print("pybloom_live cannot be imported")
 
 
-def add(empty, values):
-    """The filter of the values, and the seconds that adding them took."""
-    add_one = empty.add
-    start = time.perf_counter()
+def add(whole, values):
+    """The seconds that adding these values takes."""
+    add_one = whole.add
+    start = time.process_time()
     for value in values:
         add_one(value)
-    return empty, time.perf_counter() - start
+    return time.process_time() - start
 
 
 def probe(whole, values):
-    start = time.perf_counter()
+    start = time.process_time()
     for value in values:
         value in whole
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def times(make, n, present, absent):
-    """The seconds of adding, of probing what is present and of probing what is absent."""
-    whole, adding = add(make(n), present)
-    return adding, probe(whole, present), probe(whole, absent)
+    """The nanoseconds per call of adding, of probing what is present and of probing what is absent."""
+    rounds = max(CALLS // n, 1)
+    adding = [(whole, add(whole, present)) for whole in (make(n) for _ in range(rounds))]
+    whole = adding[0][0]
+    probing = [[probe(whole, values) for _ in range(rounds)] for values in (present, absent)]
+    return [sum(seconds) / rounds / n * 1e9 for seconds in ([seconds for _, seconds in adding], *probing)]
 
 
 def compare(kind, n, values, name, make):
@@ -74,7 +79,7 @@ def compare(kind, n, values, name, make):
         both = [times(one, n, present, absent) for one in ((BloomFilter, make) if mine_first else (make, BloomFilter))]
         pairs.append(both if mine_first else both[::-1])
     for i, what in enumerate(("add", "probe, present", "probe, absent")):
-        mine, other = ([pair[side][i] / n * 1e9 for pair in pairs] for side in (0, 1))
+        mine, other = ([pair[side][i] for pair in pairs] for side in (0, 1))
         ratios = [a / b for a, b in zip(mine, other)]
         print("%-5s %9d  %-16s %-20s %7.0f ns %7.0f ns   %6.2f %6.2f %6.2f" % (
             kind, n, what, name, statistics.median(mine), statistics.median(other),

@@ -30,6 +30,8 @@ def check_files(version):
     check_changelog(version)
     newest = re.match(r"bloomtype \(([\d.]+)-\S+\) ", text("debian/changelog"))
     same(newest and newest[1], version, "debian/changelog")
+    client = re.search(r'^version = "([^"]+)"$', text("clients/python/pyproject.toml"), re.M)
+    same(client and client[1], version, "clients/python/pyproject.toml")
     spec = re.search(r"^Version: *(\S+)$", text("packaging/bloomtype.spec"), re.M)
     same(spec and spec[1], version, "packaging/bloomtype.spec")
     named = {}

@@ -10,13 +10,16 @@ import ipaddress
 import math
 import os
 import random
+import re
 import struct
+import subprocess
 import sys
 import uuid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLIENT = os.environ.get("BLOOMTYPE_CLIENT", os.path.join(HERE, ".."))
-sys.path[1:1] = [CLIENT, os.path.join(HERE, "..", "..", "..", "test", "t")]
+ROOT = os.path.join(HERE, "..", "..", "..")
+sys.path[1:1] = [CLIENT, os.path.join(ROOT, "test", "t")]
 from session import extension_schema, psycopg  # noqa: E402
 from tap import done, ok, part, same  # noqa: E402
 
@@ -367,12 +370,29 @@ def test_hostile_text(rng):
     compare_verdicts("text", texts, "text")
 
 
+def code_of(document):
+    with open(os.path.join(ROOT, document), encoding="utf-8") as file:
+        return "".join(re.findall(r"^```python\n(.*?)^```$", file.read(), re.M | re.S))
+
+
+def test_documents():
+    """The examples print what their comments say."""
+    code = code_of("clients/python/README.md")
+    same(code_of("doc/applications.md"), code, "doc/applications.md shows the example of clients/python/README.md")
+    environment = {**os.environ, "PYTHONPATH": CLIENT, "PGOPTIONS": f"-c search_path={extension_schema()}"}
+    got = subprocess.run([sys.executable, "-B", "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+    promised = [comment.split(":")[0] for comment in re.findall(r"^print.*  # (.*)$", code, re.M)]
+    same(len(promised), 4, "the example prints four results")
+    same((got.returncode, got.stdout.splitlines()), (0, promised), "the example runs")
+
+
 def main():
     for test in (
         test_builds, test_questions, test_types, test_transfer, test_combinations, test_estimates, test_sizes,
         test_hostile_bytes, test_hostile_text,
     ):  # fmt: skip
         part(test, random.Random(test.__name__))
+    part(test_documents)
     done()
 
 
