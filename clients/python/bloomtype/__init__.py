@@ -1,9 +1,10 @@
 """Reads and writes the Bloom filters of the PostgreSQL extension bloomtype, without a server.
 
 BloomFilter is the type bloomfilter: it has the same bytes as a filter that the server builds from the same elements
-with the same parameters.
+with the same parameters. BloomCounter reads the type bloomcounter.
 """
 
+from .counter import BloomCounter
 from .elements import Char, MacAddr, MacAddr8
 from .errors import (
     BloomtypeError,
@@ -16,6 +17,7 @@ from .errors import (
 from .filter import BloomFilter
 
 __all__ = [
+    "BloomCounter",
     "BloomFilter",
     "BloomtypeError",
     "Char",

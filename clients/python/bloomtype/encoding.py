@@ -1,11 +1,11 @@
-"""The bytes of a filter: a header of 28 bytes, and its payload. What is read here is validated as on the server."""
+"""The bytes of filters and counters: a header of 28 bytes, and a payload. They are validated as on the server."""
 
 from __future__ import annotations
 
 import binascii
 import struct
 from dataclasses import dataclass
-from typing import List, Optional, Set, Tuple, Union
+from typing import Dict, Optional, Set, Tuple, Union
 
 from .elements import ElementClass
 from .errors import FormatError
@@ -18,9 +18,11 @@ BLOCK_BITS = 512  # of the blocked layout
 SIZE_UNIT = {BLOCKED: BLOCK_BITS, CLASSIC: 64}  # the size is a multiple of this number of bits
 
 _VERSION = 1
-_SPARSE, _COUNTER = 1, 4  # flags
+_SPARSE, _COUNTER, _LEVELS = 1, 4, 32  # flags
+_WIDTHS = {0: 4, 8: 8, 16: 16}  # of the numbers of a counter, by their flags
 _HEADER = struct.Struct("<4BIfQQ")
 _HASH_BYTES = 8
+_NUMBER_BYTES = 2  # of a sparse counter
 
 Encoded = Union[bytes, bytearray, memoryview, str]
 
@@ -69,87 +71,133 @@ def encode(contents: Contents) -> bytes:
     return header + contents.bits
 
 
+@dataclass(frozen=True)
+class CounterContents:
+    """The contents of a counter. Its parameters have positions where those of a filter have bits."""
+
+    parameters: Parameters
+    element_class: ElementClass
+    width: int  # of the numbers, in bits
+    levels: bool  # levels instead of counts
+    listed: Dict[int, int]  # the number of each hash; empty if dense
+    numbers: Optional[bytes] = None  # the packed numbers of all positions; None if sparse
+
+
 def decode(data: Encoded) -> Contents:
     """Reads the binary or the text form of a filter. Raises FormatError if it breaks a rule of the format."""
-    data = _to_bytes(data)
-    if len(data) < _HEADER.size:
-        raise FormatError(f"a filter has at least {_HEADER.size} bytes, not {len(data)}")
-    version, layout, flags, k, oid, rate, seed, bits = _HEADER.unpack_from(data)
-    _check_kind(version, layout, flags)
-    if not 1 <= k <= MAX_HASHES:
-        raise FormatError(f"the number of hash functions is {k}, not 1 to {MAX_HASHES}")
-    if not 0 < rate < 1:
-        raise FormatError(f"the false-positive rate is {rate}, not between 0 and 1")
-    parameters = Parameters(LAYOUTS[layout], k, rate, seed, bits)
-    element_class = _class_of_oid(oid)
-    sparse = bool(flags & _SPARSE)
-    _check_size(parameters, sparse)
-    payload = data[_HEADER.size :]
-    if sparse:
-        return Contents(parameters, element_class, _read_hashes(payload, parameters, element_class))
-    return Contents(parameters, element_class, set(), _read_bits(payload, parameters, element_class))
+    header = _read_header(_to_bytes(data))
+    if header.flags & _COUNTER:
+        raise FormatError("this is a bloomcounter, not a bloomfilter")
+    if header.flags & ~_SPARSE:
+        raise FormatError(f"unknown flags {header.flags & ~_SPARSE}")
+    parameters = header.parameters
+    _check_size(header, 1)
+    if header.sparse:
+        count = _count_of(header, _HASH_BYTES, parameters.bits // 8)
+        return Contents(parameters, header.element_class, set(_read_hashes(header, count)))
+    _check_dense(header, parameters.bits // 8)
+    return Contents(parameters, header.element_class, set(), bytearray(header.payload))
+
+
+def decode_counter(data: Encoded) -> CounterContents:
+    """Reads the binary or the text form of a counter. Raises FormatError if it breaks a rule of the format."""
+    header = _read_header(_to_bytes(data))
+    if not header.flags & _COUNTER:
+        raise FormatError("this is a bloomfilter, not a bloomcounter")
+    width = _WIDTHS.get(header.flags & ~(_SPARSE | _COUNTER | _LEVELS))
+    if width is None:
+        raise FormatError(f"unknown flags {header.flags}")
+    levels = bool(header.flags & _LEVELS)
+    parameters, element_class = header.parameters, header.element_class
+    _check_size(header, width)
+    dense_bytes = parameters.bits * width // 8
+    if not header.sparse:
+        _check_dense(header, dense_bytes)
+        return CounterContents(parameters, element_class, width, levels, {}, bytes(header.payload))
+    count = _count_of(header, _HASH_BYTES + _NUMBER_BYTES, dense_bytes)
+    if not count and (levels or element_class != ElementClass.NONE):
+        raise FormatError("a counter without elements holds no levels and has no element class")
+    numbers = struct.unpack(f"<{count}H", header.payload[_HASH_BYTES * count :])
+    if not all(1 <= number < 2**width for number in numbers):
+        raise FormatError(f"a number is not 1 to {2**width - 1}")
+    return CounterContents(parameters, element_class, width, levels, dict(zip(_read_hashes(header, count), numbers)))
+
+
+@dataclass(frozen=True)
+class _Header:
+    flags: int
+    parameters: Parameters
+    element_class: ElementClass
+    payload: memoryview
+
+    @property
+    def sparse(self) -> bool:
+        return bool(self.flags & _SPARSE)
 
 
 def _to_bytes(data: Encoded) -> memoryview:
     if not isinstance(data, str):
         return memoryview(data).cast("B")
     if not data.startswith("\\x"):
-        raise FormatError("the text form of a filter begins with \\x")
+        raise FormatError("the text form begins with \\x")
     try:
         return memoryview(binascii.unhexlify(data[2:]))
     except ValueError:
-        raise FormatError("the text form of a filter is \\x and an even number of hexadecimal digits") from None
+        raise FormatError("the text form is \\x and an even number of hexadecimal digits") from None
 
 
-def _check_kind(version: int, layout: int, flags: int) -> None:
+def _read_header(data: memoryview) -> _Header:
+    """Checks what filters and counters have in common, except for their sizes."""
+    if len(data) < _HEADER.size:
+        raise FormatError(f"the header has {_HEADER.size} bytes, but there are only {len(data)}")
+    version, layout, flags, k, oid, rate, seed, bits = _HEADER.unpack_from(data)
     if version != _VERSION:
         raise FormatError(f"the format version is {version}, not {_VERSION}")
-    if flags & _COUNTER:
-        raise FormatError("this is a bloomcounter, not a bloomfilter")
-    if flags & ~_SPARSE:
-        raise FormatError(f"unknown flags {flags & ~_SPARSE}")
     if layout >= len(LAYOUTS):
         raise FormatError(f"unknown layout {layout}")
-
-
-def _class_of_oid(oid: int) -> ElementClass:
+    if not 1 <= k <= MAX_HASHES:
+        raise FormatError(f"the number of hash functions is {k}, not 1 to {MAX_HASHES}")
+    if not 0 < rate < 1:
+        raise FormatError(f"the false-positive rate is {rate}, not between 0 and 1")
     try:
-        return ElementClass(oid)
+        element_class = ElementClass(oid)
     except ValueError:
         raise FormatError(f"unknown element class {oid}") from None
+    return _Header(flags, Parameters(LAYOUTS[layout], k, rate, seed, bits), element_class, data[_HEADER.size :])
 
 
-def _check_size(parameters: Parameters, sparse: bool) -> None:
-    bits, unit = parameters.bits, SIZE_UNIT[parameters.layout]
-    if bits > MAX_BITS:
-        raise FormatError(f"the filter has {bits} bits, more than {MAX_BITS}")
-    if bits % unit:
-        raise FormatError(f"the size of a {parameters.layout} filter is {bits} bits, not a multiple of {unit}")
-    if bits == 0 and (parameters.layout != BLOCKED or not sparse):
-        raise FormatError("a filter without a size is blocked and sparse")
+def _check_size(header: _Header, width: int) -> None:
+    """Checks the number of positions, which take this number of bits each."""
+    layout, positions = header.parameters.layout, header.parameters.bits
+    if positions * width > MAX_BITS:
+        raise FormatError(f"the size is {positions * width} bits, more than {MAX_BITS}")
+    if positions % SIZE_UNIT[layout]:
+        raise FormatError(f"the size of layout {layout} is {positions}, not a multiple of {SIZE_UNIT[layout]}")
+    if positions == 0 and (layout != BLOCKED or not header.sparse or header.element_class != ElementClass.NONE):
+        raise FormatError("what has no size is blocked and sparse and has no element class")
 
 
-def _read_hashes(payload: memoryview, parameters: Parameters, element_class: ElementClass) -> Set[int]:
-    count, rest = divmod(len(payload), _HASH_BYTES)
+def _count_of(header: _Header, element_bytes: int, dense_bytes: int) -> int:
+    """The number of elements of a sparse payload, which takes less room than a dense one."""
+    count, rest = divmod(len(header.payload), element_bytes)
     if rest:
-        raise FormatError(f"the payload of a sparse filter has {len(payload)} bytes, not a multiple of {_HASH_BYTES}")
-    if count and count >= parameters.sparse_end:
-        raise FormatError(f"{count} hashes are too many for a sparse filter of {parameters.bits} bits")
-    if count and element_class == ElementClass.NONE:
-        raise FormatError("the filter has elements, but no element class")
-    if parameters.bits == 0 and element_class != ElementClass.NONE:
-        raise FormatError("a filter without a size has no element class")
-    ascending: Tuple[int, ...] = struct.unpack(f"<{count}Q", payload)
-    in_order: List[int] = sorted(ascending)
-    hashes = set(ascending)
-    if len(hashes) != count or in_order != list(ascending):
+        raise FormatError(f"a sparse payload of {len(header.payload)} bytes is not a multiple of {element_bytes}")
+    if count and len(header.payload) >= dense_bytes:
+        raise FormatError(f"{count} hashes are too many for this size")
+    if count and header.element_class == ElementClass.NONE:
+        raise FormatError("there are elements, but no element class")
+    return count
+
+
+def _read_hashes(header: _Header, count: int) -> Tuple[int, ...]:
+    hashes: Tuple[int, ...] = struct.unpack_from(f"<{count}Q", header.payload)
+    if len(set(hashes)) != count or sorted(hashes) != list(hashes):
         raise FormatError("the hashes are not strictly ascending")
     return hashes
 
 
-def _read_bits(payload: memoryview, parameters: Parameters, element_class: ElementClass) -> bytearray:
-    if len(payload) != parameters.bits // 8:
-        raise FormatError(f"the payload of a filter of {parameters.bits} bits has {len(payload)} bytes")
-    if element_class == ElementClass.NONE:
-        raise FormatError("a dense filter has an element class")
-    return bytearray(payload)
+def _check_dense(header: _Header, dense_bytes: int) -> None:
+    if len(header.payload) != dense_bytes:
+        raise FormatError(f"the payload has {len(header.payload)} bytes, not {dense_bytes}")
+    if header.element_class == ElementClass.NONE:
+        raise FormatError("a dense payload needs an element class")

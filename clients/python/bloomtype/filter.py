@@ -194,7 +194,7 @@ class BloomFilter:
             return self._without_size_of_two(other) or (self if self.bits else other).copy()
         parameters, element_class = self._common(other)
         if self.sparse and other.sparse:
-            return self._with_hashes(parameters, element_class, self._hashes | other._hashes)
+            return self._of_hashes(parameters, element_class, self._hashes | other._hashes)
         bits = geometry.combine(self._as_bits(), other._as_bits(), union=True)
         return self._of(Contents(parameters, element_class, set(), bits))
 
@@ -324,12 +324,13 @@ class BloomFilter:
         element_class = self._class if element_class is None else element_class
         return self._of(Contents(self._parameters, element_class, set()))
 
-    def _with_hashes(self, parameters: Parameters, element_class: ElementClass, hashes: Set[int]) -> BloomFilter:
+    @classmethod
+    def _of_hashes(cls, parameters: Parameters, element_class: ElementClass, hashes: Set[int]) -> BloomFilter:
         """The filter that is built from these hashes: sparse if it may be."""
         if not hashes or len(hashes) < parameters.sparse_end:
-            return self._of(Contents(parameters, element_class, hashes))
+            return cls._of(Contents(parameters, element_class, hashes))
         bits = geometry.bits_of(geometry.geometry_of(parameters), hashes)
-        return self._of(Contents(parameters, element_class, set(), bits))
+        return cls._of(Contents(parameters, element_class, set(), bits))
 
     def _find_encoder(self, value: object) -> Encoder:
         """For values whose type is not exactly one of those of the class."""
@@ -378,7 +379,7 @@ class BloomFilter:
         """The filter at this size, if it can be brought to it."""
         parameters = replace(self._parameters, bits=bits)
         if self._bits is None:
-            return self._with_hashes(parameters, self._class, set(self._hashes))
+            return self._of_hashes(parameters, self._class, set(self._hashes))
         if bits == self.bits:
             return self.copy()
         if self.layout != BLOCKED or self.bits % bits:

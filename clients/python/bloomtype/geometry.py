@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Tuple
+from typing import TYPE_CHECKING, Iterable, List, Tuple
 
 from .encoding import BLOCK_BITS, BLOCKED, Parameters
 
@@ -36,11 +36,14 @@ class PurePythonGeometry:
 
     def add(self, bits: bytearray, element_hash: int) -> None:
         """Sets the bits of an element."""
+        for bit in self.positions(element_hash):
+            bits[bit >> 3] |= 1 << (bit & 7)
+
+    def positions(self, element_hash: int) -> List[int]:
+        """The numbers of the bits of an element, some of which may be equal."""
         size = self.block_bits
         start = ((element_hash >> 32) * self.blocks >> 32) * size
-        for multiplier in self._multipliers:
-            bit = start + ((element_hash * multiplier & _LOW_64) * size >> 64)
-            bits[bit >> 3] |= 1 << (bit & 7)
+        return [start + ((element_hash * multiplier & _LOW_64) * size >> 64) for multiplier in self._multipliers]
 
 
 if TYPE_CHECKING:
@@ -54,10 +57,15 @@ else:
 IMPLEMENTATION = "in Python" if Geometry is PurePythonGeometry else "in C"
 
 
+def shape_of(parameters: Parameters) -> Tuple[int, int, int]:
+    """The arguments of Geometry for a filter or a counter with these parameters."""
+    block_bits = BLOCK_BITS if parameters.layout == BLOCKED else parameters.bits
+    return block_bits, parameters.bits // block_bits, parameters.hashes
+
+
 def geometry_of(parameters: Parameters) -> Geometry:
     """The geometry of a filter with these parameters."""
-    block_bits = BLOCK_BITS if parameters.layout == BLOCKED else parameters.bits
-    return Geometry(block_bits, parameters.bits // block_bits, parameters.hashes)
+    return Geometry(*shape_of(parameters))
 
 
 def bits_of(geometry: Geometry, hashes: Iterable[int]) -> bytearray:

@@ -23,8 +23,9 @@ CLIENT = os.environ.get("BLOOMTYPE_CLIENT", os.path.join(HERE, ".."))
 sys.path[1:1] = [CLIENT, os.path.join(ROOT, "test", "t")]
 from tap import done, ok, part, same  # noqa: E402
 
-from bloomtype import BloomFilter, Char, FormatError, MacAddr, MacAddr8, MismatchError  # noqa: E402
-from bloomtype.errors import ElementTypeError  # noqa: E402
+from bloomtype import (  # noqa: E402
+    BloomCounter, BloomFilter, Char, ElementTypeError, FormatError, MacAddr, MacAddr8, MismatchError, ParameterError,
+)  # fmt: skip
 
 with open(os.path.join(ROOT, "test", "golden", "vectors.json"), encoding="utf-8") as file:
     VECTORS = json.load(file)
@@ -197,13 +198,56 @@ def test_accepted_and_refused():
                 ok(str(problem), f"refused: {vector['why']}, {type(form).__name__}: {problem}")
             else:
                 ok(False, f"refused: {vector['why']}, {type(form).__name__}")
+
+
+def test_other_type():
+    for reader, key, name in (BloomFilter, "accepted_counters", "bloomcounter"), (BloomCounter, "accepted", "bloomfilter"):
+        for vector in VECTORS[key]:
+            try:
+                reader.load(bytes.fromhex(vector["bytes"]))
+            except FormatError as problem:
+                ok(f"this is a {name}" in str(problem), f"{reader.__name__} refuses: {vector['why']}", problem)
+            else:
+                ok(False, f"{reader.__name__} refuses: {vector['why']}")
+
+
+def test_counters():
+    """Those whose bytes are recorded."""
+    counters = {}
+    for vector in VECTORS["counters"]:
+        if "bytes" not in vector:
+            continue
+        name = vector["name"]
+        counters[name] = counter = BloomCounter.load(bytes.fromhex(vector["bytes"]))
+        reads = [counter.count(value) for value in elements_of(vector)[:5]]
+        if not NOT_IN_PYTHON.intersection(vector.get("elements", ())):
+            same(reads, vector["reads"], f"reads: counter {name}")
+        got = counter.cardinality(), counter.current_rate(), None if counter.levels else counter.total()
+        wanted = float(vector["cardinality"]), vector["current_rate"], vector["total"]
+        right = all(a == b or near(a, b) for a, b in zip(got, wanted))
+        ok(right, f"estimates: counter {name}", f"got      {got}", f"expected {wanted}")
+    ok(len(counters) > 20, f"{len(counters)} counters have recorded bytes")
+    for vector in VECTORS["counter_operations"]:
+        if vector["operation"] in ("at_least", "to_filter") and vector["of"][0] in counters:
+            try:
+                got = recorded(vector, counters[vector["of"][0]].at_least(vector.get("number", 1)))
+            except ParameterError:
+                got = "refused"
+            wanted = "refused" if "refused" in vector else expected(vector)
+            same(got, wanted, f"{vector['operation']} {vector.get('number', '')} of {vector['of'][0]}")
+
+
+def test_accepted_and_refused_counters():
     for vector in VECTORS["accepted_counters"]:
+        for form in bytes.fromhex(vector["bytes"]), "\\x" + vector["bytes"]:
+            ok(BloomCounter.load(form).cardinality() >= 0, f"read: counter, {vector['why']}, {type(form).__name__}")
+    for vector in VECTORS["refused_counters"]:
         try:
-            BloomFilter.load(bytes.fromhex(vector["bytes"]))
+            BloomCounter.load(bytes.fromhex(vector["bytes"]))
         except FormatError as problem:
-            ok("bloomcounter" in str(problem), f"refused as a counter: {vector['why']}", problem)
+            ok(str(problem), f"refused: counter, {vector['why']}: {problem}")
         else:
-            ok(False, f"refused as a counter: {vector['why']}")
+            ok(False, f"refused: counter, {vector['why']}")
 
 
 def main():
@@ -213,6 +257,9 @@ def main():
     part(test_filters, filters)
     part(test_operations, filters)
     part(test_accepted_and_refused)
+    part(test_other_type)
+    part(test_counters)
+    part(test_accepted_and_refused_counters)
     done()
 
 

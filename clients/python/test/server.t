@@ -23,20 +23,22 @@ sys.path[1:1] = [CLIENT, os.path.join(ROOT, "test", "t")]
 from session import extension_schema, psycopg  # noqa: E402
 from tap import done, ok, part, same  # noqa: E402
 
-from bloomtype import BloomFilter, BloomtypeError, Char, FormatError, MacAddr, MacAddr8  # noqa: E402
+from bloomtype import BloomCounter, BloomFilter, BloomtypeError, Char, FormatError, MacAddr, MacAddr8  # noqa: E402
 
 HEADER_BYTES = 28
+TYPES = {"bloomfilter": BloomFilter, "bloomcounter": BloomCounter}
 ACCEPTS = """
-CREATE FUNCTION pg_temp.accepts(bytes bytea) RETURNS bool LANGUAGE plpgsql AS
-$$BEGIN PERFORM bytes::bloomfilter; RETURN true; EXCEPTION WHEN invalid_binary_representation THEN RETURN false; END$$;
-CREATE FUNCTION pg_temp.accepts(digits text) RETURNS bool LANGUAGE plpgsql AS
-$$BEGIN PERFORM digits::bloomfilter; RETURN true;
+CREATE FUNCTION pg_temp.accepts_{0}(bytes bytea) RETURNS bool LANGUAGE plpgsql AS
+$$BEGIN PERFORM bytes::{0}; RETURN true; EXCEPTION WHEN invalid_binary_representation THEN RETURN false; END$$;
+CREATE FUNCTION pg_temp.accepts_{0}(digits text) RETURNS bool LANGUAGE plpgsql AS
+$$BEGIN PERFORM digits::{0}; RETURN true;
 EXCEPTION WHEN invalid_text_representation OR invalid_binary_representation THEN RETURN false; END$$;
 """
 
 connection = psycopg.connect(autocommit=True, client_encoding="UTF8")
 connection.execute(f"SET search_path = {extension_schema()}, pg_catalog")
-connection.execute(ACCEPTS)
+for sql_type in TYPES:
+    connection.execute(ACCEPTS.format(sql_type))
 (ENCODING,) = connection.execute("SHOW server_encoding").fetchone()
 
 
@@ -50,7 +52,8 @@ def answer(sql, *parameters):
     try:
         (field,) = ask(sql, *parameters)
         return field
-    except (psycopg.errors.InvalidParameterValue, psycopg.errors.DatatypeMismatch, psycopg.errors.ProgramLimitExceeded):
+    except (psycopg.errors.InvalidParameterValue, psycopg.errors.DatatypeMismatch,
+            psycopg.errors.ProgramLimitExceeded, psycopg.errors.NumericValueOutOfRange):
         return "refused"
 
 
@@ -294,23 +297,53 @@ def test_sizes(rng):
              f"size of {layout} for {items} at {rate}")  # fmt: skip
 
 
+# Counters
+
+
+def test_counters(rng):
+    """Counts and levels of values of every class, of overfull counters, too."""
+    for kind, draw in KINDS.items():
+        for number in range(4):
+            values = [draw(rng) for _ in range(rng.choice((1, 5, 60)))]
+            layout, width = rng.choice(("blocked", "classic")), rng.choice((4, 8, 16))
+            create = f"bloom_create_counter(30, 0.2, {width}, '{layout}', {rng.randrange(9)})"
+            aggregate = rng.choice((f"bloom_counter_agg(x, {create})", f"bloom_level_agg(x, 3, {create})"))
+            sql = f"SELECT {aggregate} FROM unnest(%s::{kind}[]) AS x, generate_series(1, {rng.choice((1, 2, 20))})"
+            (made,) = ask(sql, sent(kind, values), binary=True)
+            mine, name = BloomCounter.load(made), f"{kind}, counter {number}"
+            questions = values[:5] + [draw(rng) for _ in range(40)]
+            theirs = f"SELECT array_agg(bloom_count(%s::bytea::bloomcounter, x) ORDER BY i) FROM unnest(%s::{kind}[])"
+            (wanted,) = ask(f"{theirs} WITH ORDINALITY AS q (x, i)", made, sent(kind, questions))
+            same([mine.count(question) for question in questions], wanted, f"{name}: what values read")
+            columns = "cardinality, total, current_rate, saturated >= 0 IS TRUE"
+            wanted = ask(f"SELECT {columns} FROM bloom_info(%s::bytea::bloomcounter)", made)
+            got = mine.cardinality(), None if mine.levels else mine.total(), mine.current_rate(), not mine.sparse
+            ok(all(map(alike, got, wanted)), f"{name}: estimates", f"got      {got}", f"expected {wanted}")
+            level = rng.choice((1, 2, 3, 15, 16))
+            same(attempt(mine.at_least, level), answer(f"SELECT bloom_at_least(%s::bytea::bloomcounter, {level})", made),
+                 f"{name}: what reads {level}")  # fmt: skip
+
+
 # Hostile bytes
 
 
-def accepts(form):
+def accepts(reader, form):
     try:
-        same_again = BloomFilter.load(form)
+        read = reader.load(form)
     except FormatError as problem:
         assert str(problem)
         return False
-    written = same_again.to_text() if isinstance(form, str) else same_again.to_bytes()
+    if reader is BloomCounter:
+        return True
+    written = read.to_text() if isinstance(form, str) else read.to_bytes()
     return True if written == (form.lower() if isinstance(form, str) else form) else "written differently"
 
 
-def compare_verdicts(name, forms, sql_type):
-    sql = f"SELECT array_agg(pg_temp.accepts(x) ORDER BY i) FROM unnest(%s::{sql_type}[]) WITH ORDINALITY AS q (x, i)"
-    (wanted,) = ask(sql, forms)
-    differing = [(form, yes) for form, yes in zip(forms, wanted) if accepts(form) is not yes]
+def compare_verdicts(name, forms, sql_type="bloomfilter"):
+    kind = "text" if isinstance(forms[0], str) else "bytea"
+    verdicts = f"array_agg(pg_temp.accepts_{sql_type}(x) ORDER BY i) FROM unnest(%s::{kind}[]) WITH ORDINALITY AS q (x, i)"
+    (wanted,) = ask(f"SELECT {verdicts}", forms)
+    differing = [(form, yes) for form, yes in zip(forms, wanted) if accepts(TYPES[sql_type], form) is not yes]
     same(differing[:3], [], f"{name}: both accept {sum(wanted)} of {len(wanted)}")
     ok(0 < sum(wanted) < len(wanted), f"{name}: some are accepted, some refused")
 
@@ -351,11 +384,20 @@ def mutated(rng, data):
 
 def test_hostile_bytes(rng):
     for name, victim in victims(rng).items():
-        data = victim.to_bytes()
-        compare_verdicts(f"{name}, every length", [data[:end] for end in range(len(data) + 1)] + [data + b"\0"], "bytea")
-        bits = [flipped(data, bit) for bit in range(8 * HEADER_BYTES)]
-        compare_verdicts(f"{name}, every bit of the header flipped", [data, *bits], "bytea")
-        compare_verdicts(f"{name}, mutated", [mutated(rng, data) for _ in range(1500)], "bytea")
+        compare_damaged(rng, name, victim.to_bytes(), "bloomfilter")
+    for width in 4, 8, 16:
+        for rows in 4, 40:
+            aggregate = f"bloom_counter_agg(mod(i, 30), bloom_create_counter(10, 0.1, {width}))"
+            (data,) = ask(f"SELECT {aggregate} FROM generate_series(1, {rows}) AS i", binary=True)
+            compare_damaged(rng, f"counter of {width} bits, {rows} rows", data, "bloomcounter")
+
+
+def compare_damaged(rng, name, data, sql_type):
+    lengths = [data[:end] for end in range(len(data) + 1)] + [data + b"\0"]
+    compare_verdicts(f"{name}, every length", lengths, sql_type)
+    bits = [data, *(flipped(data, bit) for bit in range(8 * HEADER_BYTES))]
+    compare_verdicts(f"{name}, every bit of the header flipped", bits, sql_type)
+    compare_verdicts(f"{name}, mutated", [data, *(mutated(rng, data) for _ in range(800))], sql_type)
 
 
 def test_hostile_text(rng):
@@ -367,7 +409,7 @@ def test_hostile_text(rng):
     for _ in range(500):
         at = rng.randrange(len(good))
         texts.append(good[:at] + rng.choice("0123456789abcdefABCDEFgx\\ -+_\t") + good[at + rng.choice((0, 1, 1, 1)) :])
-    compare_verdicts("text", texts, "text")
+    compare_verdicts("text", texts)
 
 
 def code_of(document):
@@ -388,7 +430,7 @@ def test_documents():
 
 def main():
     for test in (
-        test_builds, test_questions, test_types, test_transfer, test_combinations, test_estimates, test_sizes,
+        test_builds, test_questions, test_types, test_transfer, test_combinations, test_estimates, test_sizes, test_counters,
         test_hostile_bytes, test_hostile_text,
     ):  # fmt: skip
         part(test, random.Random(test.__name__))
