@@ -275,12 +275,11 @@ def _element_type(value: object) -> type:
 
 def class_of(value: object) -> ElementClass:
     """The class of a value. Raises ElementTypeError if its type is not supported."""
-    kind = _element_type(value)
-    if kind is datetime.time:
-        return ElementClass.TIME if value.tzinfo is None else ElementClass.TIMETZ  # type: ignore[attr-defined]
-    if kind is datetime.datetime:
-        return ElementClass.TIMESTAMP if value.tzinfo is None else ElementClass.TIMESTAMPTZ  # type: ignore[attr-defined]
-    return _CLASS_OF_TYPE[kind]
+    if isinstance(value, datetime.time):
+        return ElementClass.TIME if value.tzinfo is None else ElementClass.TIMETZ
+    if isinstance(value, datetime.datetime):
+        return ElementClass.TIMESTAMP if value.tzinfo is None else ElementClass.TIMESTAMPTZ
+    return _CLASS_OF_TYPE[_element_type(value)]
 
 
 def find_encoder(value: object, element_class: ElementClass, encoders: Mapping[type, Encoder]) -> Encoder:

@@ -22,8 +22,8 @@ from tap import done, ok, part, same  # noqa: E402
 
 import bloomtype  # noqa: E402
 from bloomtype import (  # noqa: E402
-    BloomFilter, BloomtypeError, Char, ElementTypeError, ElementValueError, FormatError, MacAddr, MacAddr8,
-    MismatchError, ParameterError,
+    BloomCounter, BloomFilter, BloomtypeError, Char, ElementTypeError, ElementValueError, FormatError, MacAddr,
+    MacAddr8, MismatchError, ParameterError,
 )  # fmt: skip
 
 UTC = datetime.timezone.utc
@@ -126,7 +126,8 @@ def test_rates():
             ok(found <= most, f"{layout}, {items} at {rate}: {found} of {probes}, at most {most:.0f}")
             now = sized.current_rate()
             ok(abs(found - probes * now) < 4 * math.sqrt(probes * now), f"{layout}, {items}: current rate {now}")
-            ok(abs(sized.cardinality() - items) < 0.1 * items, f"{layout}: cardinality {sized.cardinality()} of {items}")
+            estimate = sized.cardinality()
+            ok(abs(estimate - items) < 0.1 * items, f"{layout}: cardinality {estimate} of {items}")
 
 
 class Mood(enum.Enum):
@@ -171,9 +172,10 @@ def test_classes():
 def test_equal_values():
     """Values that SQL compares as equal are one element; others are not."""
     at_noon = datetime.datetime(2024, 2, 29, 12, tzinfo=UTC)
-    decimals = [decimal.Decimal(text) for text in ("100", "100.000", "1E+2", "1.00e2")]
+    hundreds = [decimal.Decimal(text) for text in ("100", "100.000", "1E+2", "1.00e2")]
+    zeros = [decimal.Decimal(text) for text in ("0", "-0.00", "0E+9", "0E-9")]
     for equal in (
-        [0.0, -0.0], [math.nan, -math.nan], decimals, [decimal.Decimal(text) for text in ("0", "-0.00", "0E+9", "0E-9")],
+        [0.0, -0.0], [math.nan, -math.nan], hundreds, zeros,
         [at_noon, at_noon.astimezone(zone(hours=5, minutes=30))], [b"ab", bytearray(b"ab"), memoryview(b"ab")],
         [Char("ab"), Char("ab  "), Char("ab ")], ["ok", Named.OK], [2, type("Whole", (int,), {})(2)],
         [datetime.timedelta(hours=36), datetime.timedelta(days=1, hours=12)],
@@ -317,9 +319,33 @@ def test_forms():
     ok(issubclass(ElementTypeError, BloomtypeError) and issubclass(ElementTypeError, TypeError), "and a TypeError")
 
 
+def test_counter():
+    """The dense counter of doc/format.md, over 1, 1, 2, 3 and 4."""
+    counter = BloomCounter.load(
+        "\\x0101040314000000cdcccc3d00000000000000004000000000000000"
+        "2000000000000300100000000001010000000110000000000020010100000001"
+    )
+    same([counter.count(value) for value in (1, 2, 3, 4, 142, 5)], [2, 1, 1, 1, 1, 0], "what elements read")
+    same([value in counter for value in (1, 142, 5)], [True, True, False], "what the counter contains")
+    for got, wanted in (
+        (counter.cardinality(), 3.991763927904623), (counter.total(), 5.078945193023064),
+        (counter.current_rate(), 0.005077362060546875),
+    ):  # fmt: skip
+        ok(math.isclose(got, wanted, rel_tol=1e-12), f"an estimate: {wanted}", got)
+    twice = counter.at_least(2)
+    same((1 in twice, 2 in twice, twice.element_type), (True, False, "bigint"), "the filter of what reads 2")
+    same((counter.element_type, counter.limit, counter.levels), ("bigint", 15, False), "what the counter is")
+    for value in "1", 1.0, True, None:
+        raises(ElementTypeError, counter.count, value)
+        raises(ElementTypeError, counter.__contains__, value)
+    for level in 0, 16, -1:
+        raises(ParameterError, counter.at_least, level)
+
+
 for test in (
     test_empty, test_one_element, test_saturated, test_cap, test_switch, test_rates, test_classes, test_equal_values,
     test_impossible_values, test_parameters, test_like_a_set, test_mismatches, test_folding, test_estimates, test_forms,
+    test_counter,
 ):  # fmt: skip
     part(test)
 done()

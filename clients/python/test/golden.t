@@ -59,7 +59,8 @@ PYTHON_VALUE = {
     "smallint": int, "integer": int, "bigint": int, "positive": int, "real": single, "double precision": float,
     "numeric": decimal.Decimal, "text": str, "varchar": str, "name": str, "mood": str, "char": Char,
     "bytea": lambda text: bytes.fromhex(text[2:]), "uuid": uuid.UUID, "boolean": lambda text: text == "true",
-    "date": datetime.date.fromisoformat, "time": datetime.time.fromisoformat, "timestamp": datetime.datetime.fromisoformat,
+    "date": datetime.date.fromisoformat, "time": datetime.time.fromisoformat,
+    "timestamp": datetime.datetime.fromisoformat,
     "timetz": lambda text: datetime.time.fromisoformat(with_minutes(text)),
     "timestamptz": lambda text: datetime.datetime.fromisoformat(with_minutes(text)),
     "interval": interval, "inet": ipaddress.ip_interface, "cidr": ipaddress.ip_network,
@@ -201,7 +202,9 @@ def test_accepted_and_refused():
 
 
 def test_other_type():
-    for reader, key, name in (BloomFilter, "accepted_counters", "bloomcounter"), (BloomCounter, "accepted", "bloomfilter"):
+    for reader, key, name in (
+        (BloomFilter, "accepted_counters", "bloomcounter"), (BloomCounter, "accepted", "bloomfilter"),
+    ):  # fmt: skip
         for vector in VECTORS[key]:
             try:
                 reader.load(bytes.fromhex(vector["bytes"]))
