@@ -423,7 +423,8 @@ def test_documents():
     """The examples print what their comments say."""
     code = code_of("clients/python/README.md")
     same(code_of("doc/applications.md"), code, "doc/applications.md shows the example of clients/python/README.md")
-    environment = {**os.environ, "PYTHONPATH": CLIENT, "PGOPTIONS": f"-c search_path={extension_schema()}"}
+    settings = {"PGOPTIONS": f"-c search_path={extension_schema()}", "PGCLIENTENCODING": "UTF8"}
+    environment = {**os.environ, "PYTHONPATH": CLIENT, **settings}
     got = subprocess.run([sys.executable, "-B", "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
     promised = [comment.split(":")[0] for comment in re.findall(r"^print.*  # (.*)$", code, re.M)]
     same(len(promised), 4, "the example prints four results")
