@@ -29,7 +29,7 @@ Encoded = Union[bytes, bytearray, memoryview, str]
 
 @dataclass(frozen=True)
 class Parameters:
-    """What two filters must have in common to combine, except for the rate and the class."""
+    """The parameters of a filter or a counter. Filters combine if theirs are equal, except for the rate."""
 
     layout: str
     hashes: int  # k
