@@ -185,6 +185,7 @@ def test_equal_values():
         same(len({BloomFilter.build([value], 100).to_bytes() for value in equal}), 1, f"one element: {equal}")
     for different in (
         [decimal.Decimal("0.1"), decimal.Decimal("0.10000000000000001")], ["a", "a ", "A"],
+        [Char("a"), Char("a\t"), Char("a\u00a0"), Char(" a")],
         [datetime.time(12, tzinfo=UTC), datetime.time(13, tzinfo=zone(hours=1))],
         [ipaddress.ip_interface("10.0.0.1/8"), ipaddress.ip_address("10.0.0.1"), ipaddress.ip_network("10.0.0.0/8")],
     ):  # fmt: skip
