@@ -170,12 +170,12 @@ def sample(state, n, results):
 
 def steps(rows):
     state, million = State(), rows / 1e6
-    plan = [Step("errors of %d elements" % n, seeds * n * 3e-7, functools.partial(estimates, state, n))
+    plan = [Step("errors of %d elements" % n, seeds * n * 1.5e-7, functools.partial(estimates, state, n))
             for n, seeds in SEEDS.items() if n <= rows]  # fmt: skip
     set_size = max(rows // 100, 1000)
     return plan + [
         Step("time to build", 7 * million, functools.partial(build, state, rows)),
         Step("a union of %d days" % DAYS, 3 * million, functools.partial(unite, state, rows)),
         Step("what two sets have in common", set_size * 4e-5, functools.partial(common, state, set_size)),
-        Step("ANALYZE", 3 * million, functools.partial(sample, state, rows)),
+        Step("ANALYZE", 4 * million, functools.partial(sample, state, rows)),
     ]

@@ -131,13 +131,12 @@ class Sets:
             name: int(session.ask("SELECT pg_total_relation_size('%s')" % peer.table)[0]) for name, peer in PEERS.items()})  # fmt: skip
 
     def find(self, results):
-        transactions = {"bloomfilter": 50}
         for peer in PEERS.values():
             expect(self.session_of(peer), peer.find % "42::bigint", *peer.plan)
         for kind, key in ("present", "2 * random(0, %d)" % (self.domain - 1)), ("absent", "2 * random(0, %d) + 1" % self.domain):
             script = "\\set key %s\n" % key
             results.compare("%s, a key that is %s" % (self.case, kind), self.total, "time", "ms", {
-                name: lambda peer=peer, number=transactions.get(name, 2000):
+                name: lambda peer=peer, number=50 if name == "bloomfilter" else 2000:
                 1000 * run(self.session, peer, script + peer.find % ":key::bigint" + ";\n", number)[0]
                 for name, peer in PEERS.items()})  # fmt: skip
 
@@ -173,7 +172,8 @@ class Sets:
 
     def add(self, results):
         script = "\\set key random(%d, 1099511627776)\n\\set set random(1, %d)\n" % (3 * self.domain, self.number)
-        self.upkeep(results, "a key to a set", lambda peer: run(self.session, peer, script + peer.add + ";\n", 50))
+        self.upkeep(results, "a key to a set", lambda peer: run(
+            self.session, peer, script + peer.add + ";\n", 10 if peer.setting else 50))  # fmt: skip
 
     def add_many(self, results):
         prepare = ("TRUNCATE routing_new; INSERT INTO routing_new SELECT 1 + (7 * (i %% 100) + first) %% %d, "
