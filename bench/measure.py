@@ -22,16 +22,19 @@ class Session(session.Session):
         self.ask(sql)
         return time.perf_counter() - start
 
+    def cpu_used(self):
+        """The processor time in seconds that the backend has used, once it is idle; needs Linux."""
+        directory = "/proc/%d/" % self.pid
+        while open(directory + "stat").read().rpartition(")")[2].split()[0] == "R":
+            pass
+        with open(directory + "schedstat") as schedstat:
+            return int(schedstat.read().split()[0]) / 1e9
+
     def cpu_seconds(self, sql):
-        """The processor time of the backend, which other processes disturb less; needs Linux."""
-
-        def used():
-            with open("/proc/%d/schedstat" % self.pid) as schedstat:
-                return int(schedstat.read().split()[0]) / 1e9
-
-        start = used()
+        """The processor time of the backend, which other processes disturb less."""
+        start = self.cpu_used()
         self.ask(sql)
-        return used() - start
+        return self.cpu_used() - start
 
     def memory(self):
         """Peak and present private memory of the backend in bytes, where /proc tells."""
