@@ -48,13 +48,16 @@ class Peer(typing.NamedTuple):
 def index(name, method, plan, extension=None, make=()):
     """The plan of a look-up by an index of this method."""
     create = "CREATE INDEX peer_index ON peer_keys USING " + method
-    return Peer(name, LOOK_UP, {"Index_Name": "^peer_index$", **plan}, LOOK_UPS, (*make, create), "peer_index", extension=extension)
+    return Peer(name, LOOK_UP, {"Index_Name": "^peer_index$", **plan}, LOOK_UPS, (*make, create), "peer_index",
+                extension=extension)  # fmt: skip
 
 
 def stored(name, table, rate):
-    return Peer(name, "(SELECT f FROM %s) @> x" % table, {"Subplan_Name": "InitPlan", "Filter": r"^\(\$0 @> x\)$|InitPlan"},
-                make=("CREATE UNLOGGED TABLE %s AS SELECT bloom_agg(k, {n}, %g) AS f FROM peer_keys" % (table, rate),),
-                relation=table)  # fmt: skip
+    """The plan of a filter in a table, which is the result of an InitPlan."""
+    create = "CREATE UNLOGGED TABLE %s AS SELECT bloom_agg(k, {n}, %g) AS f FROM peer_keys" % (table, rate)
+    return Peer(name, "(SELECT f FROM %s) @> x" % table,
+                {"Subplan_Name": "InitPlan", "Filter": r"^\(\$0 @> x\)$|InitPlan"},
+                make=(create,), relation=table)  # fmt: skip
 
 
 STORED = stored("bloomfilter stored", "peer_filter", 0.01)
@@ -118,19 +121,20 @@ class Set:
     def make(self, _results=None):
         session = self.session = Session(*PLENTY, "client_min_messages = warning")
         drop(session)
-        session.ask("CREATE UNLOGGED TABLE peer_keys AS SELECT %s AS k FROM generate_series(1, %d::bigint) AS i" % (
-            self.key.format("i"), self.n))
+        key = self.key.format("i")
+        session.ask("CREATE UNLOGGED TABLE peer_keys AS "
+                    "SELECT %s AS k FROM generate_series(1, %d::bigint) AS i" % (key, self.n))  # fmt: skip
         session.ask("SELECT setseed(0.5)")
         session.ask("CREATE UNLOGGED TABLE peer_probes AS SELECT %s AS x FROM "
                     "(SELECT (CASE WHEN p > %d THEN %d ELSE 1 END) + floor(random() * %d)::bigint AS i "
                     "FROM generate_series(1, %d) AS p) AS p" % (
-                        self.key.format("i"), self.probes, self.n + 1, self.n, 2 * self.probes))  # fmt: skip
+                        key, self.probes, self.n + 1, self.n, 2 * self.probes))  # fmt: skip
         session.ask("VACUUM ANALYZE peer_keys"), session.ask("VACUUM ANALYZE peer_probes")
         self.scan = Session(*SETTINGS)
         self.reference = self.running(STORED)
 
     def running(self, peer):
-        """A session that is ready for this peer, the milliseconds that building it took, and the number of its probes."""
+        """The peer, ready to answer: what it needs is built."""
         if peer.extension:
             self.session.ask("CREATE EXTENSION IF NOT EXISTS " + peer.extension)
         made = [1000 * self.session.cpu_seconds(sql.format(n=self.n)) for sql in peer.make]
@@ -144,7 +148,8 @@ class Set:
     def statement(self, condition, probes):
         """Asks for one key, for some present keys, and for as many absent ones; returns the number of hits of each."""
         starts = [self.place(at) for at in (0, 1, probes, self.probes, self.probes + probes)]
-        parts = ", ".join("('%s'::tid, '%s'::tid)" % (starts[low], starts[high]) for low, high in ((0, 1), (0, 2), (3, 4)))
+        ranges = ((starts[low], starts[high]) for low, high in ((0, 1), (0, 2), (3, 4)))
+        parts = ", ".join("('%s'::tid, '%s'::tid)" % places for places in ranges)
         return ("SELECT hits FROM (VALUES %s) AS part (low, high), LATERAL (SELECT count(*) AS hits FROM peer_probes "
                 "WHERE ctid >= low AND ctid < high AND %s) AS counted" % (parts, condition.format(n=self.n)))  # fmt: skip
 
@@ -167,8 +172,9 @@ class Set:
     def false_positives(self, table):
         """The share of hits among many absent keys, each asked once."""
         many = max(self.n, 1000000)
-        (hits,) = self.session.ask("SELECT count(*) FROM generate_series(%d, %d::bigint) AS i WHERE (SELECT f FROM %s) @> %s" % (
-            3 * self.n, 3 * self.n + many - 1, table, self.key.format("i")))
+        (hits,) = self.session.ask(
+            "SELECT count(*) FROM generate_series(%d, %d::bigint) AS i WHERE (SELECT f FROM %s) @> %s" % (
+                3 * self.n, 3 * self.n + many - 1, table, self.key.format("i")))  # fmt: skip
         return int(hits) / many
 
     def drop(self, _results=None):
@@ -233,7 +239,8 @@ class Running:
             raise SystemExit("%s finds %d of %d present keys" % (self.peer.name, hits[1], self.probes))
         # at least 0.1, because the difference of two times may be less than their error
         present, absent = (max(0.1, 1e9 * seconds[part] / self.probes - scan[part - 1]) for part in (1, 2))
-        return Figures(present, absent, 1000 * planning, 1000 * seconds[0], 1000 * (planning + sum(seconds)), hits[2] / self.probes)
+        whole = planning + sum(seconds)
+        return Figures(present, absent, 1000 * planning, 1000 * seconds[0], 1000 * whole, hits[2] / self.probes)
 
     def memory(self):
         """The bytes of private memory that a fresh session takes at most."""
@@ -256,7 +263,8 @@ def rounds(keys, running):
         taken.append((scan, reference, reference if running is keys.reference else running.fetch()))
     scans = [scan for scan, _, _ in taken[1:]]
     scan = [statistics.median(times) for times in zip(*scans)]
-    return scans, [(keys.reference.figures(reference, scan), running.figures(fetched, scan)) for _, reference, fetched in taken[1:]]
+    return scans, [(keys.reference.figures(reference, scan), running.figures(fetched, scan))
+                   for _, reference, fetched in taken[1:]]  # fmt: skip
 
 
 def add_times(results, keys, running, taken):
@@ -274,9 +282,11 @@ def add_times(results, keys, running, taken):
     if peer.most == ARRAY_KEYS:
         results.add(keys.case, peer.name, keys.n, "planning", "ms", [figures.planning for _, figures in taken], [])
     if peer.builds:
-        results.add(keys.case, peer.name, keys.n, "build in each query", "ms", [figures.first for _, figures in taken], [])
+        first = [figures.first for _, figures in taken]
+        results.add(keys.case, peer.name, keys.n, "build in each query", "ms", first, [])
     else:
-        results.add(keys.case, peer.name, keys.n, "build once", "ms", [running.built], [running.built / keys.reference.built])
+        ratio = running.built / keys.reference.built
+        results.add(keys.case, peer.name, keys.n, "build once", "ms", [running.built], [ratio])
 
 
 def add_sizes(results, keys, running, taken):
@@ -319,8 +329,9 @@ def add_keys(results, keys, scans):
         note("the server runs at nice %d" % priority)
     for kind, times in zip(("present", "absent"), zip(*scans)):
         results.add("%s, scan left out" % keys.case, kind + " keys", keys.n, "seconds per key", "ns", times, [])
-    size = int(keys.session.ask("SELECT pg_total_relation_size('peer_keys')")[0])
-    results.add(keys.case, "table of the keys", keys.n, "bytes", "bytes", [size], [])
+    sizes = "SELECT pg_total_relation_size('peer_keys'), pg_size_bytes(current_setting('shared_buffers'))"
+    for name, size in zip(("table of the keys", "shared_buffers"), keys.session.rows(sizes)[0]):
+        results.add(keys.case, name, keys.n, "bytes", "bytes", [int(size)], [])
 
 
 def spilling(results, keys):
@@ -342,19 +353,10 @@ def spilling(results, keys):
     return session.connection.close()
 
 
-def leaves_cache(results, keys):
-    """Stops if the index of this case fits into shared_buffers."""
-    (size, buffers) = keys.session.rows("SELECT pg_relation_size('peer_keys'), pg_size_bytes(current_setting('shared_buffers'))")[0]
-    note("keys of 32 bytes: table %d MB, shared_buffers %d MB; the operating system's cache holds the rest" % (
-        int(size) >> 20, int(buffers) >> 20))
-
-
 def steps_of(keys, peers, factor=1):
     millions = factor * keys.n / 1e6
     title = "{:,} keys{}: ".format(keys.n, "" if keys.key is BIGINT else " of 32 bytes")
     yield Step(title + "tables and filter", 2 + 1.3 * millions, keys.make)
-    if keys.key is not BIGINT:
-        yield Step(title + "sizes", 0.1, lambda results: leaves_cache(results, keys))
     for peer in peers:
         weight = 4 + millions * (0 if peer.most and keys.n > peer.most else 2 if peer.builds else 1)
         yield Step(title + peer.name, weight, lambda results, peer=peer: measure_peer(results, keys, peer))

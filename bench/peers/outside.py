@@ -38,7 +38,8 @@ def core_command(directory):
 
 
 def libbloom_command(directory):
-    return compile_driver(directory, "libbloom", "-DLIBBLOOM", "-lbloom") or note("libbloom is left out: no libbloom-dev")
+    command = compile_driver(directory, "libbloom", "-DLIBBLOOM", "-lbloom")
+    return command or note("libbloom is left out: install libbloom-dev")
 
 
 def set_command(_directory):

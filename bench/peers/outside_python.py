@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Adds keys to a set in a Python program, and asks for keys, as outside.c does: the same arguments, and the same line of
-figures. The first argument is "set", or "client" for clients/python; the bytes are the memory that the set takes.
+"""Adds keys to a set in a Python program, and asks for keys, as outside.c does: the same arguments, and the same line
+of figures. The first argument is "set", or "client" for clients/python. The bytes of a set are the memory that it
+takes.
 """
 import os
 import struct

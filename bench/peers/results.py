@@ -51,7 +51,7 @@ class Results:
         row = [case, peer, "%d" % elements, metric, unit, *("%.6g" % figure for figure in spread(figures)),
                *("%.4g" % ratio for ratio in (spread(ratios) if ratios else ()))]  # fmt: skip
         self.rows.append(row + [""] * (len(COLUMNS) - len(row)))
-        print("%-34s %-26s %11s  %-20s %10s %-6s   %s" % (
+        print("%-42s %-30s %11s  %-20s %10s %-6s   %s" % (
             case, peer, "{:,}".format(elements), metric, "%.4g" % statistics.median(figures), unit,
             " ".join("%7.2f" % ratio for ratio in spread(ratios)) if ratios else ""), flush=True)  # fmt: skip
 
@@ -68,7 +68,7 @@ def minutes(seconds):
 
 
 def heading():
-    print("%-34s %-26s %11s  %-20s %10s %-6s   %s" % (
+    print("%-42s %-30s %11s  %-20s %10s %-6s   %s" % (
         "case", "peer", "elements", "metric", "median", "unit", "ratio min/med/max"))  # fmt: skip
 
 
