@@ -5,9 +5,10 @@ the table is not their order. The probes are a table too: present keys, then abs
 
 One query measures a peer. It asks for one key, then for many present keys, then for many absent keys, and returns a row
 for each. The first row has the time of what a query builds before its first answer, such as a hash table; the others
-reuse it. The time for each key comes from the other rows, without the time to scan the probes. A cursor fetches one row
-after the other, so that the processor time of the server process is known after each. Everything is in the cache of the
-operating system, so that a quiet machine takes hardly longer than that.
+reuse it. A stored filter is copied from its table after some probes, so there the first row asks for FEW keys. The time
+for each key comes from the other rows, without the time to scan the probes. A cursor fetches one row after the other, so
+that the processor time of the server process is known after each. Everything is in the cache of the operating system,
+so that a quiet machine takes hardly longer than that.
 """
 import os
 import re
@@ -22,6 +23,7 @@ SETTINGS = "max_parallel_workers_per_gather = 0", "jit = off", "cursor_tuple_fra
 PLENTY = SETTINGS + ("work_mem = '4GB'",)  # for one hash table of 100 million keys
 LOOK_UPS = SETTINGS + ("enable_seqscan = off",)
 SECONDS = 0.3  # for the probes of a slow peer, which get fewer
+FEW = 20000  # enough for the copy of a filter of 200 MB
 ROUNDS = 5
 ARRAY_KEYS = 1000000  # with more keys, planning takes longer than the query
 END = "(4000000000,1)"
@@ -41,6 +43,7 @@ class Peer(typing.NamedTuple):
     relation: str = None  # what they make, with the bytes on disk
     start: str = None  # a statement that a session needs first
     builds: bool = False  # something in each query
+    first: int = 1  # probes until that is there
     most: int = None  # keys
     extension: str = None
 
@@ -57,7 +60,7 @@ def stored(name, table, rate):
     create = "CREATE UNLOGGED TABLE %s AS SELECT bloom_agg(k, {n}, %g) AS f FROM peer_keys" % (table, rate)
     return Peer(name, "(SELECT f FROM %s) @> x" % table,
                 {"Subplan_Name": "InitPlan", "Filter": r"^\(\$0 @> x\)$|InitPlan"},
-                make=(create,), relation=table)  # fmt: skip
+                make=(create,), relation=table, builds=True, first=FEW)  # fmt: skip
 
 
 STORED = stored("bloomfilter stored", "peer_filter", 0.01)
@@ -97,6 +100,9 @@ PEERS = (
 )  # fmt: skip
 
 
+ALL, NONE = (Peer("scan", "x IS %s NULL" % word, {}) for word in ("NOT", ""))
+
+
 def expect(session, sql, **wanted):
     """Stops unless the plan scans the probes by ranges of TIDs and has nodes with these properties, given as regular
     expressions."""
@@ -128,7 +134,7 @@ class Set:
         session.ask("CREATE UNLOGGED TABLE peer_probes AS SELECT %s AS x FROM "
                     "(SELECT (CASE WHEN p > %d THEN %d ELSE 1 END) + floor(random() * %d)::bigint AS i "
                     "FROM generate_series(1, %d) AS p) AS p" % (
-                        key, self.probes, self.n + 1, self.n, 2 * self.probes))  # fmt: skip
+                        key, FEW + self.probes, self.n + 1, self.n, FEW + 2 * self.probes))  # fmt: skip
         session.ask("VACUUM ANALYZE peer_keys"), session.ask("VACUUM ANALYZE peer_probes")
         self.scan = Session(*SETTINGS)
         self.reference = self.running(STORED)
@@ -142,28 +148,29 @@ class Set:
         built = sum(made)
         if peer.start:
             built += 1000 * session.cpu_seconds(peer.start)
-        expect(session, self.statement(peer.condition, 1), **peer.plan)
+        expect(session, self.statement(peer, 1), **peer.plan)
         return Running(self, peer, session, built)
 
-    def statement(self, condition, probes):
-        """Asks for one key, for some present keys, and for as many absent ones; returns the number of hits of each."""
-        starts = [self.place(at) for at in (0, 1, probes, self.probes, self.probes + probes)]
-        ranges = ((starts[low], starts[high]) for low, high in ((0, 1), (0, 2), (3, 4)))
-        parts = ", ".join("('%s'::tid, '%s'::tid)" % places for places in ranges)
+    def statement(self, peer, probes):
+        """Asks for the first key, for some present keys, and for as many absent ones; returns the hits of each."""
+        absent = FEW + self.probes
+        ranges = (0, peer.first), (FEW, FEW + probes), (absent, absent + probes)
+        parts = ", ".join("('%s'::tid, '%s'::tid)" % (self.place(low), self.place(high)) for low, high in ranges)
         return ("SELECT hits FROM (VALUES %s) AS part (low, high), LATERAL (SELECT count(*) AS hits FROM peer_probes "
-                "WHERE ctid >= low AND ctid < high AND %s) AS counted" % (parts, condition.format(n=self.n)))  # fmt: skip
+                "WHERE ctid >= low AND ctid < high AND %s) AS counted" % (
+                    parts, peer.condition.format(n=self.n)))  # fmt: skip
 
     def place(self, row):
         """The TID of a row of the probes."""
-        if row == 2 * self.probes:
+        if row == FEW + 2 * self.probes:
             return END
         return self.session.ask("SELECT ctid FROM peer_probes OFFSET %d LIMIT 1" % row)[0]
 
     def nanoseconds_of_scan(self):
         """The time to scan one present and one absent key, without asking anything: a condition that all or none
         meet, because counting the hits takes time, too."""
-        return [1e9 * fetch(self.scan, self.statement(condition, self.probes))[1][part] / self.probes
-                for condition, part in (("x IS NOT NULL", 1), ("x IS NULL", 2))]  # fmt: skip
+        return [1e9 * fetch(self.scan, self.statement(peer, self.probes))[1][part] / self.probes
+                for part, peer in ((1, ALL), (2, NONE))]  # fmt: skip
 
     def query(self):
         """The name of the case that takes a query as a whole."""
@@ -216,13 +223,13 @@ class Running:
     def __init__(self, keys, peer, session, built):
         self.keys, self.peer, self.session, self.built = keys, peer, session, built
         self.probes = self.affordable()
-        self.sql = keys.statement(peer.condition, self.probes)
+        self.sql = keys.statement(peer, self.probes)
 
     def affordable(self):
         """The number of probes of each kind: all if the query builds something, else what SECONDS allow."""
         probes, most = 1, self.keys.probes
         while probes < most and not self.peer.builds:
-            sql = self.keys.statement(self.peer.condition, probes)
+            sql = self.keys.statement(self.peer, probes)
             used = sum(fetch(self.session, sql)[1][1:])
             if used > SECONDS / 20:
                 return max(1, min(most, int(probes * SECONDS / used)))
@@ -235,12 +242,13 @@ class Running:
     def figures(self, fetched, scan):
         """The figures from what was fetched, without the nanoseconds to scan a present and an absent key."""
         hits, seconds, planning = fetched
-        if hits[:2] != [1, self.probes]:
+        if hits[:2] != [self.peer.first, self.probes]:
             raise SystemExit("%s finds %d of %d present keys" % (self.peer.name, hits[1], self.probes))
         # at least 0.1, because the difference of two times may be less than their error
         present, absent = (max(0.1, 1e9 * seconds[part] / self.probes - scan[part - 1]) for part in (1, 2))
-        whole = planning + sum(seconds)
-        return Figures(present, absent, 1000 * planning, 1000 * seconds[0], 1000 * whole, hits[2] / self.probes)
+        first = max(0, seconds[0] - (self.peer.first - 1) * seconds[1] / self.probes)
+        whole = planning + first + seconds[1] + seconds[2]
+        return Figures(present, absent, 1000 * planning, 1000 * first, 1000 * whole, hits[2] / self.probes)
 
     def memory(self):
         """The bytes of private memory that a fresh session takes at most."""
@@ -284,7 +292,7 @@ def add_times(results, keys, running, taken):
     if peer.builds:
         first = [figures.first for _, figures in taken]
         results.add(keys.case, peer.name, keys.n, "build in each query", "ms", first, [])
-    else:
+    if peer.relation or peer.start:
         ratio = running.built / keys.reference.built
         results.add(keys.case, peer.name, keys.n, "build once", "ms", [running.built], [ratio])
 

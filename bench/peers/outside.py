@@ -67,10 +67,10 @@ class Outside:
     def make(self, _results):
         self.keys.make()
         self.directory = tempfile.TemporaryDirectory(prefix="bloomtype.")
-        middle = self.keys.place(self.keys.probes)
+        first, middle = (self.keys.place(row) for row in (membership.FEW, membership.FEW + self.keys.probes))
         self.files = [self.export(name, query) for name, query in (
             ("keys", "SELECT k FROM peer_keys"),
-            ("present", "SELECT x FROM peer_probes WHERE ctid < '%s'" % middle),
+            ("present", "SELECT x FROM peer_probes WHERE ctid >= '%s' AND ctid < '%s'" % (first, middle)),
             ("absent", "SELECT x FROM peer_probes WHERE ctid >= '%s'" % middle))]  # fmt: skip
 
     def export(self, name, query):
