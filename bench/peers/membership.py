@@ -6,8 +6,8 @@ the table is not their order. The probes are a table too: present keys, then abs
 One query measures a peer. It asks for one key, then for many present keys, then for many absent keys, and returns a row
 for each. The first row has the time of what a query builds before its first answer, such as a hash table; the others
 reuse it. A stored filter is copied from its table after some probes, so there the first row asks for FEW keys. The time
-for each key comes from the other rows, without the time to scan the probes. A cursor fetches one row after the other, so
-that the processor time of the server process is known after each. Everything is in the cache of the operating system,
+for each key comes from the other rows, without the time to scan the probes. A cursor fetches one row after the other,
+so that the processor time of the server process is known after each. Everything is in the cache of the operating system,
 so that a quiet machine takes hardly longer than that.
 """
 import os
@@ -22,7 +22,7 @@ from measure import Session
 SETTINGS = "max_parallel_workers_per_gather = 0", "jit = off", "cursor_tuple_fraction = 1"
 PLENTY = SETTINGS + ("work_mem = '4GB'",)  # for one hash table of 100 million keys
 LOOK_UPS = SETTINGS + ("enable_seqscan = off",)
-SECONDS = 0.3  # for the probes of a slow peer, which get fewer
+SECONDS = 0.2  # for the probes of a slow peer, which get fewer
 FEW = 20000  # enough for the copy of a filter of 200 MB
 ROUNDS = 5
 ARRAY_KEYS = 1000000  # with more keys, planning takes longer than the query

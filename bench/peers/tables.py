@@ -1,15 +1,17 @@
 #!/usr/bin/python3
-"""Prints the tables of doc/peers.md, "Is it in the set?" and "Outside the server", from bench/results/peers_*.csv."""
+"""Prints tables of doc/peers.md from bench/results/peers_*.csv: "Is it in the set?" and "Outside the server"."""
 import csv
 import os
 
 from results import DIRECTORY
 
-PEERS = ("bloomfilter stored", "bloomfilter stored, 1e-6", "bloomfilter built by the query", "= ANY (array)", "hashed IN",
-         "semi-join", "semi-join, work_mem 4 MB", "btree index", "hash index", "PL/Python set", "BRIN bloom",
-         "contrib/bloom")  # fmt: skip
+PEERS = ("bloomfilter stored", "bloomfilter stored, 1e-6", "bloomfilter built by the query", "= ANY (array)",
+         "hashed IN", "semi-join", "semi-join, work_mem 4 MB", "btree index", "hash index", "PL/Python set",
+         "BRIN bloom", "contrib/bloom")  # fmt: skip
 OUTSIDE = "bloomfilter in SQL", "bloomtype's core in C", "libbloom in C", "Python set", "clients/python"
 KEYS = "seconds per key"
+TIMES = (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")
+SIZES = (2**30, "GB"), (2**20, "MB"), (2**10, "kB"), (1, "bytes")
 CODE = {"= ANY (array)": "`= ANY (array)`", "hashed IN": "hashed `IN`", "contrib/bloom": "`contrib/bloom`"}
 
 
@@ -26,13 +28,13 @@ def short(value, suffixes):
 
 
 def time(row, nanoseconds=1):
-    return short(nanoseconds * float(row["median"]), ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))) if row else "–"
+    return short(nanoseconds * float(row["median"]), TIMES) if row else "–"
 
 
 def size(row):
     if not row:
         return "–"
-    return short(float(row["median"]), ((2**30, "GB"), (2**20, "MB"), (2**10, "kB"), (1, "bytes"))) if float(row["median"]) else "0"
+    return short(float(row["median"]), SIZES) if float(row["median"]) else "0"
 
 
 def number(text):
@@ -58,44 +60,62 @@ def table(heads, rows):
     print()
 
 
+def title(case, n):
+    return "%s, %s keys" % (case, "{:,}".format(n))
+
+
+def cells(rows, case, peer, n):
+    """The time for a key, and its ratio."""
+    row = rows.get((case, peer, n, KEYS))
+    return time(row), ratio(row)
+
+
 def membership():
     rows = read("membership")
     sizes = sorted({n for case, _, n, _ in rows if case == "membership"})
     top = max(n for n in sizes if n <= 10000000)
+    answers(rows, "membership", top)
+    case = "membership, absent keys"
+    table((case, *map("{:,} keys".format, sizes)),
+          ([CODE.get(peer, peer), *(cells(rows, case, peer, n)[0] for n in sizes)] for peer in PEERS
+           if any((case, peer, n, KEYS) in rows for n in sizes)))  # fmt: skip
+    whole_queries(rows, top)
+    for case, n in sorted({(case, n) for case, _, n, metric in rows if "texts" in case and metric == "memory"}):
+        answers(rows, case, n)
 
-    def of(peer, case, metric, n=top):
+
+def answers(rows, case, n):
+    peers = [peer for peer in PEERS if (case + ", absent keys", peer, n, KEYS) in rows]
+    table((title(case, n), "present key", "ratio", "absent key", "ratio", "on disk", "memory",
+           "false positives"),
+          ([CODE.get(peer, peer), *cells(rows, case + ", present keys", peer, n),
+            *cells(rows, case + ", absent keys", peer, n), size(rows[case, peer, n, "bytes"]),
+            size(rows[case, peer, n, "memory"]), share(rows[case, peer, n, "false positives"])]
+           for peer in peers))  # fmt: skip
+
+
+def whole_queries(rows, n):
+    case = next(case for case, _, elements, _ in rows if elements == n and case.endswith(" probes"))
+
+    def of(metric, peer, case="membership"):
         return rows.get((case, peer, n, metric))
 
-    present, absent = "membership, present keys", "membership, absent keys"
-    peers = [peer for peer in PEERS if of(peer, absent, KEYS)]
-    print("{:,} keys\n".format(top))
-    table(("", "present key", "ratio", "absent key", "ratio", "on disk", "memory", "false positives"),
-          ([CODE.get(peer, peer), time(of(peer, present, KEYS)), ratio(of(peer, present, KEYS)), time(of(peer, absent, KEYS)),
-            ratio(of(peer, absent, KEYS)), size(of(peer, "membership", "bytes")), size(of(peer, "membership", "memory")),
-            share(of(peer, "membership", "false positives"))] for peer in peers))  # fmt: skip
-    table(("absent key", *map("{:,} keys".format, sizes)),
-          ([CODE.get(peer, peer), *(time(of(peer, absent, KEYS, n)) for n in sizes)] for peer in PEERS
-           if any(of(peer, absent, KEYS, n) for n in sizes)))  # fmt: skip
-    case = next(case for case, _, n, _ in rows if n == top and case.endswith(" probes"))
-    table(("%s, %s keys" % (case.partition(", ")[2], "{:,}".format(top)), "time", "ratio", "built once", "built in each query"),
-          ([CODE.get(peer, peer), time(of(peer, case, "time"), 1e6), ratio(of(peer, case, "time")),
-            time(of(peer, "membership", "build once"), 1e6), time(of(peer, "membership", "build in each query"), 1e6)]
-           for peer in PEERS if of(peer, case, "time") or of(peer, "membership", "build once")))  # fmt: skip
-    texts = "membership, texts of 32 bytes"
-    table(("texts of 32 bytes", "present key", "ratio", "absent key", "ratio", "on disk"),
-          ([CODE.get(peer, peer), time(of(peer, texts + ", present keys", KEYS)), ratio(of(peer, texts + ", present keys", KEYS)),
-            time(of(peer, texts + ", absent keys", KEYS)), ratio(of(peer, texts + ", absent keys", KEYS)),
-            size(of(peer, texts, "bytes"))] for peer in PEERS if of(peer, texts, "bytes")))  # fmt: skip
+    table((title(case, n), "time", "ratio", "built once", "built in each query"),
+          ([CODE.get(peer, peer), time(of("time", peer, case), 1e6), ratio(of("time", peer, case)),
+            time(of("build once", peer), 1e6), time(of("build in each query", peer), 1e6)]
+           for peer in PEERS if of("time", peer, case) or of("bytes", peer)))  # fmt: skip
 
 
 def outside():
     rows = read("outside")
     for n in sorted({n for _, _, n, _ in rows}):
-        cases = ["outside, " + case for case in ("add", "present keys", "absent keys")]
-        table(("{:,} keys".format(n), "add", "ratio", "present key", "ratio", "absent key", "ratio", "bytes", "false positives"),
-              ([peer, *(form(rows[case, peer, n, KEYS]) for case in cases for form in (time, ratio)),
+        peers = [peer for peer in OUTSIDE if ("outside", peer, n, "bytes") in rows]
+        table(("{:,} keys".format(n), "add", "ratio", "present key", "ratio", "absent key", "ratio", "bytes",
+               "false positives"),
+              ([peer, *(cell for case in ("add", "present keys", "absent keys")
+                        for cell in cells(rows, "outside, " + case, peer, n)),
                 size(rows["outside", peer, n, "bytes"]), share(rows["outside", peer, n, "false positives"])]
-               for peer in OUTSIDE if ("outside", peer, n, "bytes") in rows))  # fmt: skip
+               for peer in peers))  # fmt: skip
 
 
 membership()
