@@ -7,8 +7,8 @@ One query measures a peer. It asks for one key, then for many present keys, then
 for each. The first row has the time of what a query builds before its first answer, such as a hash table; the others
 reuse it. A stored filter is copied from its table after some probes, so there the first row asks for FEW keys. The time
 for each key comes from the other rows, without the time to scan the probes. A cursor fetches one row after the other,
-so that the processor time of the server process is known after each. Everything is in the cache of the operating system,
-so that a quiet machine takes hardly longer than that.
+so that the processor time of the server process is known after each. Everything is in the cache of the operating
+system, so that a quiet machine takes hardly longer than that.
 """
 import os
 import re
@@ -123,6 +123,7 @@ class Set:
         self.n, self.key, self.case = n, key, case
         # present keys, and as many absent ones; so many that what they touch of a large set exceeds the caches
         self.probes = max(250000, n // 50)
+        self.places = {FEW + 2 * self.probes: END}
 
     def make(self, _results=None):
         session = self.session = Session(*PLENTY, "client_min_messages = warning")
@@ -162,9 +163,9 @@ class Set:
 
     def place(self, row):
         """The TID of a row of the probes."""
-        if row == FEW + 2 * self.probes:
-            return END
-        return self.session.ask("SELECT ctid FROM peer_probes OFFSET %d LIMIT 1" % row)[0]
+        if row not in self.places:
+            self.places[row] = self.session.ask("SELECT ctid FROM peer_probes OFFSET %d LIMIT 1" % row)[0]
+        return self.places[row]
 
     def nanoseconds_of_scan(self):
         """The time to scan one present and one absent key, without asking anything: a condition that all or none
