@@ -75,10 +75,8 @@ class Outside:
 
     def export(self, name, query):
         path = os.path.join(self.directory.name, name)
-        with open(path, "wb") as file, self.keys.session.connection.cursor().copy(
-                "COPY (%s) TO STDOUT (FORMAT binary)" % query) as copy:  # fmt: skip
-            for block in copy:
-                file.write(block)
+        with open(path, "wb") as file:
+            subprocess.run(["psql", "-Xqc", "COPY (%s) TO STDOUT (FORMAT binary)" % query], check=True, stdout=file)
         return path
 
     def in_sql(self):
