@@ -1,0 +1,219 @@
+#!/usr/bin/python3 -B
+"""The SQL of doc/usernames.md, doc/deduplication.md and doc/trace-search.md in several sessions at once.
+
+Four sessions register names, or deliver events in batches and one by one, at random. The names and the ids overlap, and
+a part of the transactions is rolled back. What is committed must be there, once, and no session may see a deadlock.
+"""
+
+import itertools
+import json
+import random
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+import recipes
+from session import Session, ask, in_thread, run
+from tap import ok, same
+
+SESSIONS = 4
+SECONDS = 2  # of each part
+PATIENCE = 60  # seconds
+SEED = 20261122
+
+
+def together(*works):
+    """Runs each work(session, randomness) in a thread with a session of its own; returns their results."""
+
+    def in_session(number):
+        with Session() as session:
+            return works[number](session, random.Random(f"{SEED} {number}"))
+
+    with ThreadPoolExecutor(len(works)) as executor:
+        return list(executor.map(in_session, range(len(works))))
+
+
+def in_transaction(session, randomness, sql):
+    """The SQLSTATE of a transaction, and whether it was committed: a fifth is rolled back."""
+    session.ask("BEGIN")
+    state = session.attempt(sql)[1]
+    end = "ROLLBACK" if state != "00000" or randomness.random() < 0.2 else "COMMIT"
+    session.ask(end)
+    return state, end == "COMMIT"
+
+
+# User names
+
+def register(session, randomness):
+    """Inserts one name or many of 3,000, by any spelling; returns the states and the names committed."""
+    states, committed = set(), set()
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        names = {f"Name{randomness.randrange(3000)}" for _ in range(randomness.choice([1, 1, 20]))}
+        values = ", ".join(f"('{randomness.choice([name, name.upper()])}')" for name in sorted(names))
+        state, kept = in_transaction(
+            session, randomness, f"INSERT INTO accounts (name) VALUES {values} ON CONFLICT (key) DO NOTHING")
+        states.add(state)
+        committed |= names if kept else set()
+    return states, committed
+
+
+def rebuild(session, randomness):
+    lock, build = recipes.block("usernames.md", "LOCK TABLE accounts IN SHARE MODE").split(";")[:2]
+    states = set()
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        session.ask("BEGIN")
+        states |= {session.attempt(lock)[1], session.attempt(build)[1]}
+        session.ask("COMMIT")
+        time.sleep(0.1)
+    return states, set()
+
+
+def test_usernames():
+    ask(recipes.block("usernames.md", "CREATE TABLE accounts"))
+    results = together(*[register] * SESSIONS, rebuild)
+    same(set.union(*(states for states, _ in results)), {"00000"}, "registrations and rebuilding: no deadlock")
+    committed = {name.lower() for _, names in results for name in names}
+    found = ask("SELECT key FROM accounts")
+    same(sorted(found), sorted(committed), f"each of {len(committed)} committed names has one account")
+    same(ask("SELECT name FROM accounts WHERE NOT is_taken(upper(name))"), [], "and is taken")
+    same(ask("SELECT key FROM accounts JOIN name_filters ON part = part_of(key) WHERE NOT f @> key"), [],
+         "because the filter has it")  # fmt: skip
+    free = ask("SELECT i FROM generate_series(1, 1000) AS i WHERE is_taken('free' || i)")
+    same(free, [], "a name that nobody has registered is free, whatever the filter says")
+    wrong = ask("""SELECT part FROM name_filters WHERE f <>
+        (SELECT bloom_create(600) | bloom_agg(key, 600) FROM accounts WHERE part_of(key) = part)""")
+    same(wrong, [], "the filters have the committed names and no other")
+
+
+# Events
+
+IDS = 60000
+
+
+def event(number):
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, str(number)))
+
+
+def deliver(session, randomness):
+    """Delivers batches of 1 to 300 events and single events; returns the states and the numbers committed."""
+    states, committed, last = set(), set(), 0
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        last = (last + 200) % IDS if randomness.random() < 0.7 else randomness.randrange(IDS)
+        numbers = [(last + randomness.randrange(400)) % IDS for _ in range(randomness.choice([1, 10, 300]))]
+        if len(numbers) == 1:
+            sql = f"EXECUTE receive_one('{event(numbers[0])}', '')"
+        else:
+            batch = json.dumps([{"id": event(number), "body": ""} for number in numbers])
+            sql = f"EXECUTE receive('{batch}')"
+        state, kept = in_transaction(session, randomness, sql)
+        states.add(state)
+        committed |= set(numbers) if kept else set()
+    return states, committed
+
+
+def prepared(session, randomness):
+    session.ask(recipes.block("deduplication.md", "PREPARE receive (json)").split("EXECUTE")[0])
+    session.ask(recipes.block("deduplication.md", "PREPARE receive_one").split("EXECUTE")[0])
+    return deliver(session, randomness)
+
+
+def begin_generations(session, randomness):
+    states = set()
+    for _ in range(5):
+        time.sleep(SECONDS / 6)
+        states.add(session.attempt("SELECT next_generation()")[1])
+    return states, set()
+
+
+def test_deduplication():
+    ask(recipes.block("deduplication.md", "CREATE TABLE seen"))
+    results = together(*[prepared] * SESSIONS, begin_generations)
+    same(set.union(*(states for states, _ in results)), {"00000"}, "deliveries and new generations: no deadlock")
+    committed = set.union(*(numbers for _, numbers in results))
+    stored = ask("SELECT id FROM events")
+    same(len(stored), len(set(stored)), "no event is stored twice")
+    expected = {event(number) for number in committed}
+    same(set(stored) - expected, set(), "no event is stored that was not committed")
+    generations = int(ask("SELECT count(DISTINCT generation) FROM seen")[0])
+    same(generations, 6, "six generations")
+    lost = len(expected - set(stored))
+    mean = 0.001 * generations * len(expected)
+    ok(lost <= mean + 5 * mean**0.5 + 5, f"of {len(expected)} events at most the false positives are missing: {lost}")
+    missing = ask("""SELECT id FROM events AS e WHERE NOT EXISTS
+        (SELECT FROM seen AS s WHERE s.shard = shard_of(e.id) AND s.f @> e.id)""")
+    same(missing, [], "the filters have every event")
+
+
+FORMS = {  # what prepares the statement, and what delivers one event
+    "a batch": ("PREPARE receive (json)", """EXECUTE receive('[{"id": "%s", "body": ""}]')"""),
+    "one event": ("PREPARE receive_one", "EXECUTE receive_one('%s', '')"),
+}
+
+
+def meet(id, first_form, second_form, end, rotate):
+    """The second session delivers the event while the first holds its shard, if asked for behind a session that waits
+    to begin a generation. Returns the SQLSTATEs and the number of events."""
+    with Session() as first, Session() as job, Session() as second:
+        for session in first, second:
+            for prepare, _ in FORMS.values():
+                session.ask(recipes.block("deduplication.md", prepare).split("EXECUTE")[0])
+        first.each("BEGIN", FORMS[first_form][1] % id)
+        waiting = []
+        for session, sql in ((job, "SELECT next_generation()"),) * rotate + ((second, FORMS[second_form][1] % id),):
+            waiting.append(in_thread(session.attempt, sql))
+            wait_until_waiting(session)
+        first.ask(end)
+        states = {future.result(PATIENCE)[1] for future in waiting}
+    return states, ask(f"SELECT count(*) FROM events WHERE id = '{id}'")
+
+
+def test_meeting():
+    """The second session waits for the first. The event is stored once, whether that commits or not."""
+    ask("TRUNCATE events")
+    cases = itertools.product(FORMS, FORMS, ("COMMIT", "ROLLBACK"), (False, True))
+    for number, (first, second, end, rotate) in enumerate(cases, IDS):
+        same(meet(event(number), first, second, end, rotate), ({"00000"}, ["1"]),
+             f"{first}, then {second}, {end}{', a new generation between them' * rotate}: stored once")  # fmt: skip
+
+
+def wait_until_waiting(session):
+    deadline = time.monotonic() + PATIENCE
+    while ask(f"SELECT cardinality(pg_blocking_pids({session.pid})) > 0") != ["t"]:
+        if time.monotonic() > deadline:
+            raise TimeoutError("the session does not wait")
+        time.sleep(0.01)
+
+
+def test_isolation():
+    id = event(-1)
+    for isolation in "REPEATABLE READ", "SERIALIZABLE":
+        with Session() as session:
+            session.ask(f"BEGIN ISOLATION LEVEL {isolation}")
+            same(session.attempt(f"SELECT only_new(ARRAY['{id}'::uuid])")[1], "0A000", f"{isolation} is refused")
+
+
+# Traces
+
+def test_closing():
+    """A span whose transaction is open when its segment is closed is in the filter, or refused."""
+    ask(recipes.block("trace-search.md", "CREATE TABLE segments"))
+    ask("CREATE TABLE spans_1 PARTITION OF spans FOR VALUES FROM ('2026-06-01') TO ('2026-06-02')")
+    insert = "INSERT INTO spans VALUES ('2026-06-01 12:00', '%s', 'web')"
+    with Session() as early, Session() as late, Session() as closer:
+        early.each("BEGIN", insert % event(1))
+        closing = in_thread(closer.attempt, "SELECT close_segment('spans_1')")
+        wait_until_waiting(closer)
+        inserting = in_thread(late.attempt, insert % event(2))
+        wait_until_waiting(late)
+        early.ask("COMMIT")
+        same(closing.result(PATIENCE)[1], "00000", "the segment closes when its writer has ended")
+        same(inserting.result(PATIENCE)[1], "23514", "a writer that comes later is refused")
+    same(ask(f"SELECT traces @> '{event(1)}'::uuid FROM segments"), ["t"], "the filter has the early span")
+    same(ask(f"SELECT count(*) FROM find_trace('{event(1)}')"), ["1"], "and the search finds it")
+    same(ask(f"SELECT count(*) FROM candidates('{event(3)}')"), ["0"], "another trace has no candidate")
+
+
+run(test_usernames, test_deduplication, test_meeting, test_isolation, test_closing)
