@@ -74,7 +74,7 @@ def accounts(session, n):
 
 def usernames():
     session = begin("usernames")
-    n = rows(8000000) // 10
+    n = rows() // 10
     accounts(session, n)
     session.ask(FAR % tuple(session.ask("SELECT split_part(current_setting('unix_socket_directories'), ',', 1)") +
                             session.ask("SELECT current_setting('port')") + session.ask("SELECT current_database()")))
@@ -135,7 +135,7 @@ def full_page_images(session, value):
 
 def deduplicate(n):
     session = begin("deduplication_%d" % n)
-    shards = 1 << (n // 250).bit_length()
+    shards = 1 << (n // 400).bit_length()
     session.ask(scaled(recipes.block("deduplication.md", "CREATE TABLE seen"), mask=("& 255", "& %d" % (shards - 1)),
                        last=("(0, 255)", "(0, %d)" % (shards - 1))))  # fmt: skip
     session.ask(EVENTS.format(n=n, last=shards - 1))
@@ -165,7 +165,7 @@ def deduplicate(n):
 
 
 def deduplication():
-    for n in rows(8000000) // 8, rows(8000000):
+    for n in rows() // 8, rows():
         deduplicate(n)
 
 
@@ -227,7 +227,7 @@ def searches(session, n):
 
 def traces():
     session = begin("traces")
-    n = rows(8000000) // 4
+    n = rows() // 4
     load_spans(session, n)
     candidates = "SELECT avg(c) FROM generate_series(1, 2000) AS i, LATERAL (" \
                  "SELECT count(*) AS c FROM candidates(md5((i * %d)::text)::uuid)) AS v"
