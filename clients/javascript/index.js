@@ -1,0 +1,2 @@
+export { BloomFilter } from "./src/filter.js";
+export { FormatError } from "./src/format.js";

@@ -1,0 +1,456 @@
+import { bytesOfText, textOfBytes, decode, encodeHeader, fitsSparse } from "./format.js";
+import { BLOCKED, MAX_BITS } from "./format.js";
+import { typeNamed, typeOfValue, describe, hashOf } from "./elements.js";
+import { bitsFor, bitsForItself, checkedRate, hashFunctions } from "./sizing.js";
+import { HashSet } from "./hash-set.js";
+import { found, locate } from "./positions.js";
+import * as bitmap from "./bitmap.js";
+
+const LAYOUTS = ["blocked", "classic"];
+const MAX_HASHES_OF_SELF_SIZED = 2 ** 24;
+
+// A hash passes through here, because its halves are then read without BigInt arithmetic.
+const hash8 = new DataView(new ArrayBuffer(8));
+
+function bytesOf(source) {
+    if (typeof source === "string") {
+        return bytesOfText(source);
+    }
+    const tag = Object.prototype.toString.call(source);
+    if (tag !== "[object Uint8Array]" && tag !== "[object ArrayBuffer]") {
+        throw new TypeError(`a filter is read from a Uint8Array, an ArrayBuffer or text, not ${describe(source)}`);
+    }
+    return tag === "[object ArrayBuffer]" ? new Uint8Array(source) : source;
+}
+
+function checkedItems(items) {
+    if (typeof items !== "number" || !(items >= 1)) {
+        throw new RangeError("expectedItems must be a number of at least 1");
+    }
+    return Math.ceil(items);
+}
+
+function checkedLayout(layout) {
+    const number = LAYOUTS.indexOf(layout);
+    if (number < 0) {
+        throw new RangeError('layout must be "blocked" or "classic"');
+    }
+    return number;
+}
+
+/** A seed is signed in SQL and unsigned in the bytes. Both are accepted. */
+function checkedSeed(seed) {
+    const valid = typeof seed === "bigint" || Number.isSafeInteger(seed);
+    const number = valid ? BigInt(seed) : 0n;
+    if (!valid || number < -(2n ** 63n) || number >= 2n ** 64n) {
+        throw new RangeError("seed must be a bigint of 64 bits or a whole number of at most 2^53 - 1");
+    }
+    return BigInt.asUintN(64, number);
+}
+
+export class BloomFilter {
+    #layout;
+    #k;
+    #type; // null while nothing has been added
+    #declared = null; // the type that the first element will have, if the caller has said it
+    #rate;
+    #seed;
+    #m;
+    #hashes; // HashSet of a sparse filter, otherwise null
+    #bits; // Uint8Array of a dense filter, otherwise null
+
+    constructor(parameters, secret) {
+        if (secret !== hash8) {
+            throw new TypeError("use BloomFilter.from(), BloomFilter.create() or BloomFilter.build()");
+        }
+        this.#layout = parameters.layout;
+        this.#k = parameters.k;
+        this.#type = parameters.type ?? null;
+        this.#rate = parameters.rate;
+        this.#seed = parameters.seed;
+        this.#m = parameters.m;
+        this.#bits = parameters.bits ?? null;
+        this.#hashes = this.#bits ? null : parameters.hashes ?? new HashSet();
+    }
+
+    static from(source) {
+        const { payload, sparse, ...parameters } = decode(bytesOf(source));
+        parameters[sparse ? "hashes" : "bits"] = sparse ? HashSet.read(payload) : Uint8Array.from(payload);
+        return new BloomFilter(parameters, hash8);
+    }
+
+    static create(expectedItems, options = {}) {
+        const { falsePositiveRate = 0.01, layout = "blocked", seed = 0n, type } = options;
+        const items = checkedItems(expectedItems);
+        const rate = checkedRate(falsePositiveRate);
+        const number = checkedLayout(layout);
+        const m = bitsFor(number, items, rate);
+        const k = hashFunctions(number, rate);
+        const filter = new BloomFilter({ layout: number, k, rate, seed: checkedSeed(seed), m }, hash8);
+        filter.#declared = type === undefined ? null : typeNamed(type);
+        return filter;
+    }
+
+    static build(elements, options = {}) {
+        const { expectedItems, ...others } = options;
+        const sized = expectedItems !== undefined;
+        if (!sized && (others.layout ?? "blocked") !== "blocked") {
+            throw new RangeError("a filter without expectedItems sizes itself, and only in the blocked layout");
+        }
+        const filter = BloomFilter.create(expectedItems ?? 1, others);
+        if (!sized) {
+            filter.#m = MAX_BITS;
+        }
+        for (const element of elements) {
+            filter.#insert(element, sized ? Infinity : MAX_HASHES_OF_SELF_SIZED);
+        }
+        return sized ? filter : filter.#sizedForItself();
+    }
+
+    get layout() {
+        return LAYOUTS[this.#layout];
+    }
+
+    get bits() {
+        return this.#m;
+    }
+
+    get hashFunctions() {
+        return this.#k;
+    }
+
+    get requestedRate() {
+        return this.#rate;
+    }
+
+    /** As in SQL: signed. */
+    get seed() {
+        return BigInt.asIntN(64, this.#seed);
+    }
+
+    get type() {
+        return (this.#type ?? this.#declared)?.name ?? null;
+    }
+
+    get sparse() {
+        return this.#hashes !== null;
+    }
+
+    get byteLength() {
+        return 28 + (this.#hashes ? 8 * this.#hashes.size : this.#m / 8);
+    }
+
+    #nblocks() {
+        return this.#layout === BLOCKED ? this.#m / 512 : 1;
+    }
+
+    #blockBits() {
+        return this.#layout === BLOCKED ? 512 : this.#m;
+    }
+
+    #hash(type, value) {
+        hash8.setBigUint64(0, hashOf(type, value, this.#seed));
+    }
+
+    #locate(high, low) {
+        locate(this.#layout, this.#m, this.#k, high, low);
+    }
+
+    has(value) {
+        const type = this.#type ?? this.#declared;
+        if (type) {
+            this.#hash(type, value);
+        } else if (value === null || value === undefined) {
+            typeOfValue(value);
+        }
+        return this.#type !== null && this.#hasHash(hash8.getUint32(0), hash8.getUint32(4));
+    }
+
+    #hasHash(high, low) {
+        if (this.#hashes) {
+            return this.#hashes.has(high, low);
+        }
+        this.#locate(high, low);
+        return bitmap.allSet(this.#bits, this.#k);
+    }
+
+    add(value) {
+        if (this.#m === 0) {
+            throw new RangeError("the filter has no size; create one with BloomFilter.create()");
+        }
+        this.#insert(value, Infinity);
+        return this;
+    }
+
+    addAll(values) {
+        for (const value of values) {
+            this.add(value);
+        }
+        return this;
+    }
+
+    #insert(value, maxHashes) {
+        const type = this.#type ?? this.#declared ?? typeOfValue(value);
+        this.#hash(type, value);
+        this.#type = type;
+        this.#insertHash(hash8.getUint32(0), hash8.getUint32(4), maxHashes);
+    }
+
+    #insertHash(high, low, maxHashes) {
+        if (this.#hashes) {
+            this.#hashes.add(high, low);
+            if (!fitsSparse(this.#hashes.size, this.#m) || this.#hashes.size > maxHashes) {
+                this.#becomeDense();
+            }
+            return;
+        }
+        this.#locate(high, low);
+        bitmap.setAll(this.#bits, this.#k);
+    }
+
+    #becomeDense() {
+        this.#bits = this.#bitmap();
+        this.#hashes = null;
+    }
+
+    /** The bits of a dense filter, or those that the hashes of a sparse one set. */
+    #bitmap() {
+        if (this.#bits) {
+            return this.#bits;
+        }
+        const bits = new Uint8Array(this.#m / 8);
+        this.#hashes.forEach((high, low) => {
+            this.#locate(high, low);
+            bitmap.setAll(bits, this.#k);
+        });
+        return bits;
+    }
+
+    /** The filter at m bits, sparse where that is allowed. m must divide the size of a dense filter. */
+    #resized(m) {
+        const parameters = { ...this.#parameters(), m };
+        if (this.#bits) {
+            return new BloomFilter({ ...parameters, bits: bitmap.fold(this.#bits, m / 8) }, hash8);
+        }
+        const filter = new BloomFilter({ ...parameters, hashes: this.#hashes.copy() }, hash8);
+        if (!fitsSparse(filter.#hashes.size, m)) {
+            filter.#becomeDense();
+        }
+        return filter;
+    }
+
+    #sizedForItself() {
+        if (this.#type === null) {
+            return this.#withDeclared(new BloomFilter({ ...this.#parameters(), m: 0 }, hash8));
+        }
+        return this.#resized(bitsForItself(Math.floor(this.cardinality()), this.#rate));
+    }
+
+    #withDeclared(filter) {
+        filter.#declared = this.#declared;
+        return filter;
+    }
+
+    #parameters() {
+        return {
+            layout: this.#layout, k: this.#k, type: this.#type, rate: this.#rate, seed: this.#seed, m: this.#m,
+        };
+    }
+
+    copy() {
+        const own = this.#bits ? { bits: this.#bits.slice() } : { hashes: this.#hashes.copy() };
+        return this.#withDeclared(new BloomFilter({ ...this.#parameters(), ...own }, hash8));
+    }
+
+    toBytes() {
+        const payloadBytes = this.byteLength - 28;
+        const { bytes, payload } = encodeHeader({ ...this.#parameters(), sparse: this.sparse }, payloadBytes);
+        if (this.#hashes) {
+            this.#hashes.writeTo(payload);
+        } else {
+            payload.set(this.#bits);
+        }
+        return bytes;
+    }
+
+    toString() {
+        return textOfBytes(this.toBytes());
+    }
+
+    toJSON() {
+        return this.toString();
+    }
+
+    /** What differs from another filter, except its size; or undefined. */
+    #mismatch(other) {
+        const differences = [
+            ["layouts", this.layout, other.layout],
+            ["numbers of hash functions", this.#k, other.#k],
+            ["seeds", this.seed, other.seed],
+        ];
+        const [what, own, others] = differences.find(([, a, b]) => a !== b) ?? [];
+        return what && `the filters have different ${what}, ${own} and ${others}`;
+    }
+
+    #checkType(other) {
+        if (this.#type && other.#type && this.#type !== other.#type) {
+            throw new TypeError(`the filters hold elements of types ${this.#type.name} and ${other.#type.name}`);
+        }
+    }
+
+    /** The parameters of a combination, or an error. Neither filter is without a size. */
+    #combined(other) {
+        const why = this.#mismatch(other) ??
+            (this.#m === other.#m ? undefined : `the filters have different sizes, ${this.#m} and ${other.#m} bits`);
+        if (why) {
+            throw new RangeError(why);
+        }
+        this.#checkType(other);
+        const rate = Math.min(this.#rate, other.#rate);
+        return { ...this.#parameters(), rate, type: this.#type ?? other.#type };
+    }
+
+    /** The first of two filters without a size, in the order of doc/format.md. */
+    #firstOf(other) {
+        const order = this.#rate - other.#rate || this.#k - other.#k || Number(this.#seed > other.#seed);
+        return (order > 0 ? other : this).copy();
+    }
+
+    union(other) {
+        checkFilter(other);
+        if (this.#m === 0 || other.#m === 0) {
+            return this.#m === other.#m ? this.#firstOf(other) : (this.#m === 0 ? other : this).copy();
+        }
+        const parameters = this.#combined(other);
+        if (!this.#hashes || !other.#hashes) {
+            return new BloomFilter({ ...parameters, bits: bitmap.or(this.#bitmap(), other.#bitmap()) }, hash8);
+        }
+        const result = new BloomFilter({ ...parameters, hashes: this.#hashes.copy() }, hash8);
+        other.#hashes.forEach((high, low) => result.#insertHash(high, low, Infinity));
+        return result;
+    }
+
+    intersection(other) {
+        checkFilter(other);
+        if (this.#m === 0 || other.#m === 0) {
+            const sized = this.#m === 0 ? other : this;
+            return this.#m === other.#m ? this.#firstOf(other) : new BloomFilter(sized.#parameters(), hash8);
+        }
+        const parameters = this.#combined(other);
+        if (!this.#hashes && !other.#hashes) {
+            return new BloomFilter({ ...parameters, bits: bitmap.and(this.#bits, other.#bits) }, hash8);
+        }
+        const [listed, asked] = this.#hashes ? [this, other] : [other, this];
+        const hashes = new HashSet();
+        listed.#hashes.forEach((high, low) => {
+            if (asked.#hasHash(high, low)) {
+                hashes.add(high, low);
+            }
+        });
+        return new BloomFilter({ ...parameters, hashes }, hash8);
+    }
+
+    foldTo(like) {
+        checkFilter(like);
+        if (like.#m === 0) {
+            return this.copy();
+        }
+        if (this.#m === 0) {
+            return new BloomFilter({ ...like.#parameters(), type: null }, hash8);
+        }
+        const foldable = this.#hashes || (this.#layout === BLOCKED && this.#m % like.#m === 0);
+        const why = this.#mismatch(like) ??
+            (foldable || this.#m === like.#m ? undefined : `${this.#m} bits do not fold to ${like.#m}`);
+        if (why) {
+            throw new RangeError(why);
+        }
+        this.#checkType(like);
+        const folded = this.#resized(like.#m);
+        folded.#rate = like.#rate;
+        return folded;
+    }
+
+    cardinality() {
+        if (this.#hashes) {
+            return this.#hashes.size;
+        }
+        const share = bitmap.count(this.#bits) / this.#m;
+        // The mean share of a block's bits that an element sets.
+        const hit = -Math.expm1(this.#k * Math.log1p(-1 / this.#blockBits()));
+        return share === 1 ? Infinity : Math.log1p(-share) / Math.log1p(-hit / this.#nblocks()) + 0;
+    }
+
+    falsePositiveRate() {
+        if (this.#hashes) {
+            return this.#hashes.size / 2 ** 64;
+        }
+        const blocks = this.#nblocks();
+        return bitmap.meanPower(this.#bits, this.#bits.length / blocks, this.#k);
+    }
+
+    /** Both filters at the smaller of their sizes, and the parameters checked. */
+    #atOneSize(other) {
+        checkFilter(other);
+        const [small, large] = this.#m <= other.#m ? [this, other] : [other, this];
+        if (small.#m === 0 || small.#m === large.#m) {
+            return [this, other];
+        }
+        const foldable = this.#layout === BLOCKED && large.#m % small.#m === 0 && !this.#mismatch(other);
+        const folded = foldable ? large.#resized(small.#m) : large;
+        return small === this ? [this, folded] : [folded, other];
+    }
+
+    unionCardinality(other) {
+        const [a, b] = this.#atOneSize(other);
+        return a.union(b).cardinality();
+    }
+
+    intersectionCardinality(other) {
+        const [a, b] = this.#atOneSize(other);
+        return shared(a.cardinality(), b.cardinality(), a.union(b).cardinality());
+    }
+
+    jaccard(other) {
+        const [a, b] = this.#atOneSize(other);
+        const union = a.union(b).cardinality();
+        return union === 0 ? 1 : shared(a.cardinality(), b.cardinality(), union) / union;
+    }
+
+    /** True if both filters have the same bytes. */
+    equals(other) {
+        checkFilter(other);
+        const [a, b] = [this.toBytes(), other.toBytes()];
+        return a.length === b.length && a.every((byte, i) => byte === b[i]);
+    }
+
+    positions(value) {
+        const type = this.#type ?? this.#declared ?? typeOfValue(value);
+        if (this.#m === 0) {
+            throw new RangeError("the filter has no size, so no value has positions in it");
+        }
+        this.#hash(type, value);
+        this.#locate(hash8.getUint32(0), hash8.getUint32(4));
+        return Array.from(found.subarray(0, this.#k));
+    }
+
+    bit(position) {
+        if (!this.#bits) {
+            throw new TypeError("a sparse filter has hashes and no bits");
+        }
+        if (!Number.isInteger(position) || position < 0 || position >= this.#m) {
+            throw new RangeError(`the filter has bits 0 to ${this.#m - 1}`);
+        }
+        return ((this.#bits[Math.floor(position / 8)] >> position % 8) & 1) === 1;
+    }
+}
+
+function shared(a, b, union) {
+    return Number.isFinite(union) ? Math.max(0, a + b - union) : NaN;
+}
+
+function checkFilter(other) {
+    if (!(other instanceof BloomFilter)) {
+        throw new TypeError(`a filter combines with a BloomFilter, not with ${describe(other)}`);
+    }
+}
+

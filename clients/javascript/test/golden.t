@@ -1,0 +1,4 @@
+#!/bin/sh
+# Runs golden.js, whose tests print TAP.
+directory=$(dirname "$0")
+exec node --test-reporter="$(realpath "$directory")/tap.js" "$directory/golden.js"
