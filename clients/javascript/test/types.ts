@@ -1,0 +1,31 @@
+// What TypeScript must accept, and what it must refuse.
+
+import { BloomFilter, FormatError, type BuildOptions, type ElementType, type Interval } from "bloomtype";
+
+const options: BuildOptions = { expectedItems: 1000, falsePositiveRate: 0.001, layout: "classic", seed: 42n, type: "text" };
+const built: BloomFilter = BloomFilter.build(new Set(["alice", "bob"]), options);
+const read: BloomFilter = BloomFilter.from(built.toBytes());
+const again: BloomFilter = BloomFilter.from(String(built)).add("carol").addAll(["dave"]);
+const answer: boolean = read.has("alice") && again.has(7) && again.has(7n) && again.has(new Date()) && again.has(true);
+const month: Interval = { months: 1 };
+const type: ElementType | null = BloomFilter.create(10, { type: "interval" }).add(month).type;
+const numbers: number[] = [
+    read.cardinality(), read.unionCardinality(again), read.intersectionCardinality(again), read.jaccard(again),
+    read.falsePositiveRate(), read.bits, read.hashFunctions, read.requestedRate, read.byteLength, ...read.positions("x"),
+];
+const seed: bigint = read.union(again).intersection(built).foldTo(read).copy().seed;
+const booleans: boolean[] = [read.equals(again), read.bit(0), read.sparse, answer];
+const error: Error = new FormatError(JSON.stringify([type, numbers, seed.toString(), booleans]));
+
+// @ts-expect-error null is not an element
+read.has(null);
+// @ts-expect-error the layout is one of two
+BloomFilter.create(10, { layout: "round" });
+// @ts-expect-error the type is one of the list
+BloomFilter.create(10, { type: "jsonb" });
+// @ts-expect-error the constructor is private
+new BloomFilter();
+// @ts-expect-error the size does not change
+read.bits = 512;
+
+export default error;
