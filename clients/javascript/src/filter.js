@@ -388,32 +388,41 @@ export class BloomFilter {
         return bitmap.meanPower(this.#bits, this.#bits.length / blocks, this.#k);
     }
 
-    /** Both filters at the smaller of their sizes, and the parameters checked. */
+    /** Both filters at one size, for estimates. A sparse filter has any size; of two dense ones the larger folds. */
     #atOneSize(other) {
         checkFilter(other);
         const [small, large] = this.#m <= other.#m ? [this, other] : [other, this];
-        if (small.#m === 0 || small.#m === large.#m) {
-            return [this, other];
+        const foldable = this.#layout === BLOCKED && small.#m > 0 && large.#m % small.#m === 0;
+        if (small.#m === large.#m || !foldable || this.#mismatch(other)) {
+            return [this, other]; // union() says why they do not combine
         }
-        const foldable = this.#layout === BLOCKED && large.#m % small.#m === 0 && !this.#mismatch(other);
-        const folded = foldable ? large.#resized(small.#m) : large;
-        return small === this ? [this, folded] : [folded, other];
+        const changed = small.#hashes ? small : large;
+        const kept = changed === small ? large : small;
+        const resized = changed.#resized(kept.#m);
+        return changed === this ? [resized, kept] : [kept, resized];
+    }
+
+    /** The cardinalities of both filters and of their union, which is exact for two sparse filters. */
+    #cardinalities(other) {
+        const [a, b] = this.#atOneSize(other);
+        const union = a.#hashes && b.#hashes
+            ? a.cardinality() + b.cardinality() - a.intersection(b).cardinality()
+            : a.union(b).cardinality();
+        // A sparse filter that gets bits for this comparison still knows its number of elements.
+        return [(this.#hashes ? this : a).cardinality(), (other.#hashes ? other : b).cardinality(), union];
     }
 
     unionCardinality(other) {
-        const [a, b] = this.#atOneSize(other);
-        return a.union(b).cardinality();
+        return this.#cardinalities(other)[2];
     }
 
     intersectionCardinality(other) {
-        const [a, b] = this.#atOneSize(other);
-        return shared(a.cardinality(), b.cardinality(), a.union(b).cardinality());
+        return shared(...this.#cardinalities(other));
     }
 
     jaccard(other) {
-        const [a, b] = this.#atOneSize(other);
-        const union = a.union(b).cardinality();
-        return union === 0 ? 1 : shared(a.cardinality(), b.cardinality(), union) / union;
+        const cardinalities = this.#cardinalities(other);
+        return cardinalities[2] === 0 ? 1 : shared(...cardinalities) / cardinalities[2];
     }
 
     /** True if both filters have the same bytes. */
