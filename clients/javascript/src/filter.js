@@ -453,8 +453,9 @@ export class BloomFilter {
     }
 }
 
+/** The estimate of the intersection: it is no less than nothing, and no more than the smaller set. */
 function shared(a, b, union) {
-    return Number.isFinite(union) ? Math.max(0, a + b - union) : NaN;
+    return Number.isFinite(union) ? Math.min(a, b, Math.max(0, a + b - union)) : NaN;
 }
 
 function checkFilter(other) {
