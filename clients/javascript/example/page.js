@@ -1,8 +1,8 @@
 import { BloomFilter } from "bloomtype";
 
 const BLOCK_BITS = 512;
-const SAMPLE = "A Bloom filter recieves many words, and forgets all of them. It remembers only a few bits of each, " +
-    "so it is definately small. Can you find the mispelled words? The filter dosen't miss one in a hundred.";
+const SAMPLE = "A Bloom filter recieves many words and keeps only a few bits of each, so it is definately small. " +
+    "Which words are mispelled here? One mistake in a hundred dosen't show.";
 
 const byId = (id) => document.getElementById(id);
 const text = byId("text");
