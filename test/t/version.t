@@ -32,6 +32,10 @@ def check_files(version):
     same(newest and newest[1], version, "debian/changelog")
     client = re.search(r'^version = "([^"]+)"$', text("clients/python/pyproject.toml"), re.M)
     same(client and client[1], version, "clients/python/pyproject.toml")
+    package = "clients/javascript/package.json"
+    lock = json.loads(text(package.replace(".json", "-lock.json")))
+    same((json.loads(text(package))["version"], lock["version"], lock["packages"][""]["version"]), (version,) * 3,
+         f"{package} and its lock, both times")  # fmt: skip
     spec = re.search(r"^Version: *(\S+)$", text("packaging/bloomtype.spec"), re.M)
     same(spec and spec[1], version, "packaging/bloomtype.spec")
     named = {}

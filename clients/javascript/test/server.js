@@ -2,6 +2,7 @@
 // the same bytes. PGHOST, PGPORT, PGUSER and PGDATABASE name a database that has the extension.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test, { after } from "node:test";
 import pg from "pg";
 import { BloomFilter } from "../index.js";
@@ -349,4 +350,23 @@ test("filters are transferred as text, as bytea and in binary form", async () =>
         assert.deepEqual(received.map(Buffer.isBuffer), [false, true, true]);
         received.forEach((source) => assert.ok(BloomFilter.from(source).equals(filter)));
     }
+});
+
+test("the examples of README.md run, and give what their comments say", async () => {
+    const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+    const blocks = Array.from(readme.matchAll(/^```js\n(.*?)^```$/gms), ([, code]) => code);
+    let claims = 0;
+    const check = async (got, expected) => {
+        claims++;
+        const result = await got;
+        assert.equal(result?.rows ? Object.values(result.rows[0])[0] : result, expected, `claim ${claims}`);
+    };
+    const body = blocks.join("").replace(/^import .*$/gm, "")
+        .replace(/^(?!const )(.*); \/\/ (true|false|[\d.]+)/gm, "await check($1, $2); //")
+        .replace(/(?<=new pg\.Client\(\);)/, "clients.push(client);");
+    const clients = [];
+    const AsyncFunction = check.constructor;
+    await new AsyncFunction("pg", "BloomFilter", "check", "clients", body)(pg, BloomFilter, check, clients);
+    await Promise.all(clients.map((connected) => connected.end()));
+    assert.equal(claims, 6);
 });
