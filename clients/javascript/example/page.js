@@ -1,14 +1,15 @@
 import { BloomFilter } from "bloomtype";
 
 const BLOCK_BITS = 512;
-const SAMPLE = "A Bloom filter recieves many words and keeps only a few bits of each, so it is definately small. " +
+const SAMPLE =
+    "A Bloom filter recieves many words and keeps only a few bits of each, so it is definately small. " +
     "Which words are mispelled here? One mistake in a hundred dosen't show.";
 
 const byId = (id) => document.getElementById(id);
 const text = byId("text");
 const marks = byId("marks");
 
-/** The form in which words are in the filter: lower case, without a possessive 's. example/make-filter does the same. */
+/** The form in which words are in the filter: lower case, without a possessive 's, as example/make-filter does it. */
 function normalized(word) {
     return word.toLowerCase().replace(/[’]/g, "'").replace(/'s$/, "");
 }
@@ -89,7 +90,8 @@ function showWord(filter, place) {
     const touched = new Set(positions.map((position) => position % BLOCK_BITS));
     showBlock(filter, block, touched);
     const set = [...touched].filter((bit) => filter.bit(block * BLOCK_BITS + bit)).length;
-    byId("place").textContent = `${set} of the ${count(touched.size, "bit")} of this word are set: ` +
+    byId("place").textContent =
+        `${set} of the ${count(touched.size, "bit")} of this word are set: ` +
         `${[...touched].sort((a, b) => a - b).join(", ")} of block ${block.toLocaleString("en")}, one of ` +
         `${(filter.bits / BLOCK_BITS).toLocaleString("en")} blocks of ${BLOCK_BITS} bits.`;
 }
@@ -115,8 +117,10 @@ async function load() {
 }
 
 function describe(filter) {
-    byId("summary").textContent = `${count(Math.round(filter.cardinality() / 100) * 100, "word")} of English in ` +
-        `${count(Math.round(filter.byteLength / 1000), "kilobyte")}: a Bloom filter of PostgreSQL, asked in your browser.`;
+    byId("summary").textContent =
+        `${count(Math.round(filter.cardinality() / 100) * 100, "word")} of English in ` +
+        `${count(Math.round(filter.byteLength / 1000), "kilobyte")}: a Bloom filter of PostgreSQL, asked in your ` +
+        "browser.";
     byId("rate").textContent = `${(100 * filter.falsePositiveRate()).toFixed(1)} %`;
 }
 

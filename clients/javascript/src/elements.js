@@ -55,8 +55,13 @@ function floatBytes(value) {
 
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,9}))?$/i;
 const NAMED_NUMBERS = new Map([
-    ["nan", "NaN"], ["infinity", "Infinity"], ["+infinity", "Infinity"], ["-infinity", "-Infinity"],
-    ["inf", "Infinity"], ["+inf", "Infinity"], ["-inf", "-Infinity"],
+    ["nan", "NaN"],
+    ["infinity", "Infinity"],
+    ["+infinity", "Infinity"],
+    ["-infinity", "-Infinity"],
+    ["inf", "Infinity"],
+    ["+inf", "Infinity"],
+    ["-inf", "-Infinity"],
 ]);
 
 // numeric has at most 131,072 digits before the point and 16,383 behind it.
@@ -89,7 +94,11 @@ function numericText(value) {
     const whole = typeof value === "bigint" || Number.isSafeInteger(value);
     const text = typeof value === "string" || whole ? plainDecimal(String(value)) : undefined;
     if (text === undefined) {
-        throw mismatch("numeric", 'a bigint, a whole number of at most 2^53 - 1 or decimal text such as "12.50"', value);
+        throw mismatch(
+            "numeric",
+            'a bigint, a whole number of at most 2^53 - 1 or decimal text such as "12.50"',
+            value,
+        );
     }
     return text;
 }

@@ -70,7 +70,7 @@ export class BloomFilter {
         this.#seed = parameters.seed;
         this.#m = parameters.m;
         this.#bits = parameters.bits ?? null;
-        this.#hashes = this.#bits ? null : parameters.hashes ?? new HashSet();
+        this.#hashes = this.#bits ? null : (parameters.hashes ?? new HashSet());
     }
 
     static from(source) {
@@ -253,7 +253,12 @@ export class BloomFilter {
 
     #parameters() {
         return {
-            layout: this.#layout, k: this.#k, type: this.#type, rate: this.#rate, seed: this.#seed, m: this.#m,
+            layout: this.#layout,
+            k: this.#k,
+            type: this.#type,
+            rate: this.#rate,
+            seed: this.#seed,
+            m: this.#m,
         };
     }
 
@@ -300,7 +305,8 @@ export class BloomFilter {
 
     /** The parameters of a combination, or an error. Neither filter is without a size. */
     #combined(other) {
-        const why = this.#mismatch(other) ??
+        const why =
+            this.#mismatch(other) ??
             (this.#m === other.#m ? undefined : `the filters have different sizes, ${this.#m} and ${other.#m} bits`);
         if (why) {
             throw new RangeError(why);
@@ -359,7 +365,8 @@ export class BloomFilter {
             return new BloomFilter({ ...like.#parameters(), type: null }, hash8);
         }
         const foldable = this.#hashes || (this.#layout === BLOCKED && this.#m % like.#m === 0);
-        const why = this.#mismatch(like) ??
+        const why =
+            this.#mismatch(like) ??
             (foldable || this.#m === like.#m ? undefined : `${this.#m} bits do not fold to ${like.#m}`);
         if (why) {
             throw new RangeError(why);
@@ -405,9 +412,10 @@ export class BloomFilter {
     /** The cardinalities of both filters and of their union, which is exact for two sparse filters. */
     #cardinalities(other) {
         const [a, b] = this.#atOneSize(other);
-        const union = a.#hashes && b.#hashes
-            ? a.cardinality() + b.cardinality() - a.intersection(b).cardinality()
-            : a.union(b).cardinality();
+        const union =
+            a.#hashes && b.#hashes
+                ? a.cardinality() + b.cardinality() - a.intersection(b).cardinality()
+                : a.union(b).cardinality();
         // A sparse filter that gets bits for this comparison still knows its number of elements.
         return [(this.#hashes ? this : a).cardinality(), (other.#hashes ? other : b).cardinality(), union];
     }
@@ -449,7 +457,7 @@ export class BloomFilter {
         if (!Number.isInteger(position) || position < 0 || position >= this.#m) {
             throw new RangeError(`the filter has bits 0 to ${this.#m - 1}`);
         }
-        return ((this.#bits[Math.floor(position / 8)] >> position % 8) & 1) === 1;
+        return ((this.#bits[Math.floor(position / 8)] >> (position % 8)) & 1) === 1;
     }
 }
 
@@ -463,4 +471,3 @@ function checkFilter(other) {
         throw new TypeError(`a filter combines with a BloomFilter, not with ${describe(other)}`);
     }
 }
-

@@ -80,7 +80,10 @@ function checkDense(m, cls, length) {
 function checkSparse(m, layout, cls, length) {
     check(length % 8 === 0, `${length} bytes of hashes are not a multiple of 8`);
     if (m === 0) {
-        check(length === 0 && layout === BLOCKED && cls === 0, "it has no size, but is classic or has a type or elements");
+        check(
+            length === 0 && layout === BLOCKED && cls === 0,
+            "it has no size, but is classic or has a type or elements",
+        );
     } else {
         check(fitsSparse(length / 8, m), "it is sparse with so many hashes that it has to be dense");
     }
@@ -91,8 +94,8 @@ function checkAscending(view) {
     for (let offset = HEADER_BYTES + 8; offset < view.byteLength; offset += 8) {
         const before = view.getUint32(offset - 4, true);
         const high = view.getUint32(offset + 4, true);
-        const ascending = before < high ||
-            (before === high && view.getUint32(offset - 8, true) < view.getUint32(offset, true));
+        const ascending =
+            before < high || (before === high && view.getUint32(offset - 8, true) < view.getUint32(offset, true));
         check(ascending, "its hashes are not in strictly ascending order");
     }
 }

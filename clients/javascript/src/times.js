@@ -46,7 +46,7 @@ function daysOf(yearText, monthText, dayText, bc) {
     const cycles = Math.floor(year / 400);
     const date = new Date(0);
     date.setUTCFullYear(year - 400 * cycles, month - 1, day);
-    check(day >= 1 && date.getUTCMonth() === month - 1, "date");
+    check(date.getUTCMonth() === month - 1, "date");
     return date.getTime() / 86400000 + 146097 * cycles - EPOCH_DAYS;
 }
 
@@ -142,9 +142,13 @@ export function timestamptz(value) {
 
 // What a field of an interval is, in months, days or microseconds.
 const FIELDS = new Map([
-    ["years", ["months", 12]], ["months", ["months", 1]], ["days", ["days", 1]],
-    ["hours", ["microseconds", 3600000000]], ["minutes", ["microseconds", 60000000]],
-    ["seconds", ["microseconds", 1000000]], ["milliseconds", ["microseconds", 1000]],
+    ["years", ["months", 12]],
+    ["months", ["months", 1]],
+    ["days", ["days", 1]],
+    ["hours", ["microseconds", 3600000000]],
+    ["minutes", ["microseconds", 60000000]],
+    ["seconds", ["microseconds", 1000000]],
+    ["milliseconds", ["microseconds", 1000]],
     ["microseconds", ["microseconds", 1]],
 ]);
 

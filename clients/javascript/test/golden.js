@@ -14,8 +14,13 @@ function range([first, last]) {
 
 function optionsOf(vector) {
     const { layout, rate, items, seed } = vector;
-    return { layout, falsePositiveRate: rate, expectedItems: items ?? undefined, seed: BigInt(seed),
-        type: CLASS_NAMES.get(vector.class) };
+    return {
+        layout,
+        falsePositiveRate: rate,
+        expectedItems: items ?? undefined,
+        seed: BigInt(seed),
+        type: CLASS_NAMES.get(vector.class),
+    };
 }
 
 function build(vector) {
@@ -80,12 +85,18 @@ function emptyOf(filter, m) {
 function operate(vector, operands) {
     const [a, b] = operands;
     switch (vector.operation) {
-        case "union": return a.union(b);
-        case "intersection": return a.intersection(b);
-        case "union_agg": return operands.reduce((x, y) => x.union(y));
-        case "fold_like": return a.foldTo(b);
-        case "fold": return a.foldTo(emptyOf(a, vector.m));
-        default: throw new Error(`unknown operation ${vector.operation}`);
+        case "union":
+            return a.union(b);
+        case "intersection":
+            return a.intersection(b);
+        case "union_agg":
+            return operands.reduce((x, y) => x.union(y));
+        case "fold_like":
+            return a.foldTo(b);
+        case "fold":
+            return a.foldTo(emptyOf(a, vector.m));
+        default:
+            throw new Error(`unknown operation ${vector.operation}`);
     }
 }
 

@@ -4,9 +4,23 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 export const CLASS_NAMES = new Map([
-    [16, "boolean"], [17, "bytea"], [20, "bigint"], [25, "text"], [701, "double precision"], [774, "macaddr8"],
-    [829, "macaddr"], [869, "inet"], [1042, "char(n)"], [1082, "date"], [1083, "time"], [1114, "timestamp"],
-    [1184, "timestamptz"], [1186, "interval"], [1266, "timetz"], [1700, "numeric"], [2950, "uuid"],
+    [16, "boolean"],
+    [17, "bytea"],
+    [20, "bigint"],
+    [25, "text"],
+    [701, "double precision"],
+    [774, "macaddr8"],
+    [829, "macaddr"],
+    [869, "inet"],
+    [1042, "char(n)"],
+    [1082, "date"],
+    [1083, "time"],
+    [1114, "timestamp"],
+    [1184, "timestamptz"],
+    [1186, "interval"],
+    [1266, "timetz"],
+    [1700, "numeric"],
+    [2950, "uuid"],
 ]);
 
 export function golden() {

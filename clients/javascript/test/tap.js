@@ -3,7 +3,10 @@
 import { inspect } from "node:util";
 
 function comment(text) {
-    return text.split("\n").map((line) => `# ${line}\n`).join("");
+    return text
+        .split("\n")
+        .map((line) => `# ${line}\n`)
+        .join("");
 }
 
 export default async function* tap(events) {

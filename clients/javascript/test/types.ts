@@ -2,7 +2,13 @@
 
 import { BloomFilter, FormatError, type BuildOptions, type ElementType, type Interval } from "bloomtype";
 
-const options: BuildOptions = { expectedItems: 1000, falsePositiveRate: 0.001, layout: "classic", seed: 42n, type: "text" };
+const options: BuildOptions = {
+    expectedItems: 1000,
+    falsePositiveRate: 0.001,
+    layout: "classic",
+    seed: 42n,
+    type: "text",
+};
 const built: BloomFilter = BloomFilter.build(new Set(["alice", "bob"]), options);
 const read: BloomFilter = BloomFilter.from(built.toBytes());
 const again: BloomFilter = BloomFilter.from(String(built)).add("carol").addAll(["dave"]);
@@ -10,8 +16,16 @@ const answer: boolean = read.has("alice") && again.has(7) && again.has(7n) && ag
 const month: Interval = { months: 1 };
 const type: ElementType | null = BloomFilter.create(10, { type: "interval" }).add(month).type;
 const numbers: number[] = [
-    read.cardinality(), read.unionCardinality(again), read.intersectionCardinality(again), read.jaccard(again),
-    read.falsePositiveRate(), read.bits, read.hashFunctions, read.requestedRate, read.byteLength, ...read.positions("x"),
+    read.cardinality(),
+    read.unionCardinality(again),
+    read.intersectionCardinality(again),
+    read.jaccard(again),
+    read.falsePositiveRate(),
+    read.bits,
+    read.hashFunctions,
+    read.requestedRate,
+    read.byteLength,
+    ...read.positions("x"),
 ];
 const seed: bigint = read.union(again).intersection(built).foldTo(read).copy().seed;
 const booleans: boolean[] = [read.equals(again), read.bit(0), read.sparse, answer];
