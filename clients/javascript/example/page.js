@@ -97,11 +97,14 @@ function showWord(filter, place) {
 }
 
 function showBlock(filter, block, touched) {
-    const cells = Array.from({ length: BLOCK_BITS }, (_, bit) => {
+    const grid = byId("grid");
+    if (grid.childElementCount === 0) {
+        grid.append(...Array.from({ length: BLOCK_BITS }, (_, bit) => element("span", "", { title: `bit ${bit}` })));
+    }
+    for (const [bit, cell] of [...grid.children].entries()) {
         const names = ["cell", filter.bit(block * BLOCK_BITS + bit) && "set", touched.has(bit) && "touched"];
-        return element("span", "", { className: names.filter(Boolean).join(" "), title: `bit ${bit}` });
-    });
-    byId("grid").replaceChildren(...cells);
+        cell.className = names.filter(Boolean).join(" ");
+    }
 }
 
 async function load() {

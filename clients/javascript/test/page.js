@@ -175,7 +175,8 @@ for (const [word, known] of [
 
 /** The browser tells the page of a new selection after the key. */
 async function waitForWord(word) {
-    await page.waitForFunction((wanted) => document.getElementById("word").textContent === wanted, { timeout: 5000 }, word);
+    const shown = (wanted) => document.getElementById("word").textContent === wanted;
+    await page.waitForFunction(shown, { timeout: 5000 }, word);
 }
 
 browserTest("the keyboard reaches the text, the unknown words and each word of the text", async () => {
