@@ -19,7 +19,9 @@ from results import Step
 
 from measure import Session
 
-SETTINGS = "max_parallel_workers_per_gather = 0", "jit = off", "cursor_tuple_fraction = 1"
+# A synchronized scan does not begin at the first row, whose place is asked for.
+SETTINGS = ("max_parallel_workers_per_gather = 0", "jit = off", "cursor_tuple_fraction = 1",
+            "synchronize_seqscans = off")  # fmt: skip
 PLENTY = SETTINGS + ("work_mem = '4GB'",)  # for one hash table of 100 million keys
 LOOK_UPS = SETTINGS + ("enable_seqscan = off",)
 SECONDS = 0.2  # for the probes of a slow peer, which get fewer
