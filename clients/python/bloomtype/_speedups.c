@@ -30,7 +30,9 @@ geometry_init(PyObject *self, PyObject *args, PyObject *kwargs)
 
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "KKI", names, &block_bits, &blocks, &hashes))
 		return -1;
-	if (block_bits > MAX_BITS || blocks > MAX_BITS || block_bits * blocks > MAX_BITS || hashes > MAX_HASHES)
+	/* A block begins and ends at a byte. */
+	if (block_bits > MAX_BITS || blocks > MAX_BITS || block_bits * blocks > MAX_BITS || hashes > MAX_HASHES ||
+		block_bits % 8 != 0)
 	{
 		PyErr_SetString(PyExc_ValueError, "geometry out of range");
 		return -1;

@@ -59,7 +59,7 @@ def test_misuse(geometry):
         ):  # fmt: skip
             same(error_of(method, *arguments), expected, f"{method.__name__} of {str(arguments)[:40]}")
     same(error_of(none.add, bytearray(), 0), ValueError, "adding without a size")
-    for shape in (2**32, 1, 1), (2**31, 2, 1), (1, 2**32, 1), (512, 1, 33), (2**63, 2, 1):
+    for shape in (2**32, 1, 1), (2**31, 2, 1), (8, 2**32, 1), (512, 1, 33), (2**63, 2, 1), (12, 1, 1), (4, 1, 1):
         same(error_of(geometry.Geometry, *shape), ValueError, f"a geometry of {shape}")
 
 
