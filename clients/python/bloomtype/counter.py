@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Optional
+import sys
+from array import array
+from typing import Optional, Sequence
 
 from xxhash import xxh64_intdigest
 
@@ -83,10 +85,8 @@ class BloomCounter:
             hashes = {element_hash for element_hash, number in contents.listed.items() if number >= level}
             element_class = contents.element_class if hashes else ElementClass.NONE
             return BloomFilter._of_hashes(contents.parameters, element_class, hashes)
-        bits = bytearray(contents.parameters.bits // 8)
-        for position in range(contents.parameters.bits):
-            if self._number(position) >= level:
-                bits[position >> 3] |= 1 << (position & 7)
+        binary = bytes(b"01"[number >= level] for number in reversed(self._numbers()))
+        bits = bytearray(int(binary, 2).to_bytes(contents.parameters.bits // 8, "little"))
         return BloomFilter._of(Contents(contents.parameters, contents.element_class, set(), bits))
 
     def cardinality(self) -> float:
@@ -103,7 +103,7 @@ class BloomCounter:
             return float(sum(self._contents.listed.values()))
         parameters, size = self._contents.parameters, self._geometry.block_bits
         distinct_positions = -size * math.expm1(parameters.hashes * math.log1p(-1 / size))  # of an element, on average
-        return sum(map(self._number, range(parameters.bits))) / distinct_positions
+        return sum(self._numbers()) / distinct_positions
 
     def current_rate(self) -> float:
         """The false-positive rate that the counter has now, as bloom_fpp."""
@@ -118,3 +118,19 @@ class BloomCounter:
         first_bit = position * width
         around = self._contents.numbers[first_bit // 8 : (first_bit + width + 7) // 8]
         return int.from_bytes(around, "little") >> first_bit % 8 & self.limit
+
+    def _numbers(self) -> Sequence[int]:
+        """The numbers at all positions of a dense counter."""
+        packed = self._contents.numbers
+        assert packed is not None
+        if self._contents.width == 8:
+            return packed
+        if self._contents.width == 16:
+            numbers = array("H", packed)
+            if sys.byteorder == "big":
+                numbers.byteswap()
+            return numbers
+        halves = bytearray(2 * len(packed))
+        halves[::2] = packed.translate(bytes(byte & 15 for byte in range(256)))
+        halves[1::2] = packed.translate(bytes(byte >> 4 for byte in range(256)))
+        return halves
