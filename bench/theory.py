@@ -11,8 +11,6 @@ import sys
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "test", "golden"))
 import reference  # noqa: E402
 
-BLOCK = reference.BLOCK
-
 
 def is_sparse(elements, m):
     return 8 * elements < m / 8

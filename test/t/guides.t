@@ -3,8 +3,8 @@
 report on all filters.
 
 The sets are random, from a fixed seed, and their true sizes come from Python's sets. The standard deviations come from
-the covariances of the bits of two sets and of their union. Errors must be within four of them, and as large as they
-say.
+the covariances of the bits of two sets and of their union, which bench/theory.py computes. Errors must be within four
+of them, and as large as they say.
 """
 
 import datetime
@@ -13,43 +13,33 @@ import itertools
 import math
 import random
 import re
+import sys
+from pathlib import Path
 
 import recipes
 from session import Session, ask, extension_schema, run
 from tap import note, ok, same
 import reference as ref
 
+sys.path.insert(1, str(Path(__file__).resolve().parents[2] / "bench"))
+import theory  # noqa: E402
+
 Session.settings = "SET jit = off; SET max_parallel_workers_per_gather = 0;"
 SIGMAS = 4
 
 
-class Errors:
+class Errors(theory.Estimates):
     """The standard deviations of the estimates from filters of one size."""
 
     def __init__(self, layout, p, n):
+        super().__init__(layout, ref.choose_k(layout, p), ref.choose_m(layout, p, n))
         self.layout, self.p, self.n = layout, p, n
-        k = ref.choose_k(layout, p)
-        self.m = ref.choose_m(layout, p, n)
-        self.B, self.nblocks = ref.geometry(layout, self.m)
-        one, two = 1 - (1 - 1 / self.B) ** k, 1 - (1 - 2 / self.B) ** k
-        # The chances that an element leaves one bit unset, two bits of one block, and two of different blocks.
-        self.unset, self.both_near, self.both_far = (1 - share / self.nblocks for share in (one, two, 2 * one))
 
     def dense(self, size):
         return 64 * size >= self.m
 
-    def covariance(self, x_alone, y_alone, common):
-        """Of the estimated numbers of elements of two sets, of which these are in x only, in y only, and in both. A
-        bit of x and a bit of y are both unset if what is in one set leaves its bit, and what is in both leaves both."""
-        x, y = x_alone + common, y_alone + common
-        alone = self.unset ** (x_alone + y_alone)
-        other_blocks = self.both_far**common * (self.m - self.B) if self.nblocks > 1 else 0
-        pairs = self.m * alone * (self.unset**common + (self.B - 1) * self.both_near**common + other_blocks)
-        slope_x, slope_y = (self.m * self.unset**size * math.log(self.unset) for size in (x, y))
-        return (pairs - self.m**2 * self.unset ** (x + y)) / (slope_x * slope_y)
-
     def cardinality(self, size):
-        return math.sqrt(self.covariance(0, 0, size)) if self.dense(size) else 0.0
+        return math.sqrt(self.covariance(size, size, size)) if self.dense(size) else 0.0
 
     def combination(self, a, b, common, factors):
         """Of a sum of the sizes of A, B and their union, each times a factor. The size of a sparse filter is exact."""
@@ -57,11 +47,11 @@ class Errors:
         if all(sparse):
             return 0.0
         factors = [0 if exact else factor for exact, factor in zip((*sparse, False), factors)]
-        of = {(0, 0): (0, 0, a), (1, 1): (0, 0, b), (2, 2): (0, 0, a + b - common),
-              (0, 1): (a - common, b - common, common), (0, 2): (0, b - common, a),
-              (1, 2): (0, a - common, b)}  # fmt: skip
-        variance = sum((1 if i == j else 2) * factors[i] * factors[j] * self.covariance(*parts)
-                       for (i, j), parts in of.items() if factors[i] and factors[j])  # fmt: skip
+        union = a + b - common
+        sizes = a, b, union
+        both = {(0, 0): a, (1, 1): b, (2, 2): union, (0, 1): common, (0, 2): a, (1, 2): b}
+        variance = sum((1 if i == j else 2) * factors[i] * factors[j] * self.covariance(sizes[i], sizes[j], shared)
+                       for (i, j), shared in both.items() if factors[i] and factors[j])  # fmt: skip
         return math.sqrt(max(variance, 0.0))
 
     def intersection(self, a, b, common):
