@@ -1,6 +1,6 @@
 # Title: Time for each key by size of the set, against the peers
 # Description: Two panels, present and absent keys. On logarithmic scales the processor time for each key over sets of
-# 10 thousand to 100 million keys: Bloom filters, hash tables that a query builds, B-tree and hash indexes, the lossy
+# 10 thousand keys or more: Bloom filters, hash tables that a query builds, B-tree and hash indexes, the lossy
 # indexes contrib/bloom and BRIN bloom, and a set in PL/Python. Vertical lines mark where the filter outgrows the
 # second-level and third-level caches, and the B-tree shared_buffers.
 
