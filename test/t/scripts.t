@@ -37,7 +37,7 @@ def explains_itself(path):
 def shellcheck():
     if not shutil.which("shellcheck"):
         return skip("shellcheck", "it is not installed")
-    got = run("shellcheck", "-x", LIBRARY, *ROOT.glob(".ci/run"), ROOT / "test/install/bootstrap.t", *SCRIPTS)
+    got = run("shellcheck", "-x", LIBRARY, *ROOT.glob(".ci/run"), *ROOT.glob("test/install/*.t"), *SCRIPTS)
     return same(got.stdout + got.stderr, "", "shellcheck")
 
 
