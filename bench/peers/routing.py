@@ -171,9 +171,10 @@ class Sets:
         return seconds, float(self.session.ask("SELECT pg_current_wal_insert_lsn() - '%s'::pg_lsn" % before)[0])
 
     def add(self, results):
+        """Runs enough transactions to hide the start of a session, and to make GIN empty its pending list."""
         script = "\\set key random(%d, 1099511627776)\n\\set set random(1, %d)\n" % (3 * self.domain, self.number)
         self.upkeep(results, "a key to a set", lambda peer: run(
-            self.session, peer, script + peer.add + ";\n", 10 if peer.setting else 50))  # fmt: skip
+            self.session, peer, script + peer.add + ";\n", 100 if peer.setting else 1000))  # fmt: skip
 
     def add_many(self, results):
         prepare = ("TRUNCATE routing_new; INSERT INTO routing_new SELECT 1 + (7 * (i %% 100) + first) %% %d, "
