@@ -1,11 +1,19 @@
 // The distinct hashes of a sparse filter: a table with open addressing. A hash is two halves of 32 bits, because
 // BigInts are slower.
 
-// The bytes of a filter can come from anyone. Random multipliers keep their hashes from meeting in one place.
 const randomOdd = () => (Math.random() * 2 ** 32) | 1;
-const HIGH_FACTOR = randomOdd();
-const LOW_FACTOR = randomOdd();
+const [FACTOR_1, FACTOR_2] = [randomOdd(), randomOdd()];
 const FIRST_SLOT_BITS = 4;
+
+/**
+ * A number whose highest bits select the slot of a hash. The bytes of a filter can come from anyone, so random factors
+ * keep their hashes from meeting in one place. High bits have no effect on the low bits of a product: hence the shifts.
+ */
+export function mixed(high, low) {
+    const a = Math.imul(high, FACTOR_1);
+    const b = Math.imul((a ^ (a >>> 15)) + low, FACTOR_2);
+    return Math.imul(b ^ (b >>> 15), FACTOR_1);
+}
 
 export class HashSet {
     #slots; // pairs of high and low half; 0, 0 is a free slot
@@ -34,7 +42,7 @@ export class HashSet {
     #find(high, low) {
         const slots = this.#slots;
         const mask = slots.length - 1;
-        let i = ((Math.imul(high, HIGH_FACTOR) + Math.imul(low, LOW_FACTOR)) >>> this.#shift) << 1;
+        let i = (mixed(high, low) >>> this.#shift) << 1;
         while ((slots[i] !== high || slots[i + 1] !== low) && (slots[i] !== 0 || slots[i + 1] !== 0)) {
             i = (i + 2) & mask;
         }

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import os from "node:os";
 import test from "node:test";
 import { BloomFilter, FormatError } from "../index.js";
+import { mixed } from "../src/hash-set.js";
 import { found, locate } from "../src/positions.js";
 import { CLASS_NAMES, Random } from "./support.js";
 
@@ -196,6 +197,19 @@ test("blocks are those of exact arithmetic where a double rounds to the next blo
             Array.from(found.subarray(0, 3)),
             modelPositions((high << 32n) | 12345n, { layout: "blocked", m, k: 3 }),
         );
+    }
+});
+
+test("the hashes of a hostile filter do not meet in a few slots of the table", () => {
+    for (const highUnit of [1, 2 ** 8, 2 ** 16, 2 ** 24]) {
+        for (const lowUnit of [1, 2 ** 8, 2 ** 16, 2 ** 24]) {
+            const slots = new Set();
+            for (let i = 0; i < 4096; i++) {
+                slots.add(mixed((i >> 6) * highUnit, (i & 63) * lowUnit) >>> 19);
+            }
+            // 4096 random hashes take 8192 (1 - e^-0.5) = 3223 of 8192 slots.
+            assert.ok(slots.size > 2400, `${highUnit}, ${lowUnit}: ${slots.size}`);
+        }
     }
 });
 
