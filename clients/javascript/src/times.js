@@ -23,8 +23,12 @@ function integers(...numbers) {
     return bytes;
 }
 
+function tagged(value, tag) {
+    return Object.prototype.toString.call(value) === `[object ${tag}]`;
+}
+
 function isDate(value) {
-    return Object.prototype.toString.call(value) === "[object Date]";
+    return tagged(value, "Date");
 }
 
 function match(expression, value) {
@@ -79,18 +83,13 @@ function infinite(value, least, greatest) {
 }
 
 export function date(value) {
-    if (isDate(value)) {
-        const days = value.getTime() / 86400000 - EPOCH_DAYS;
-        check(!Number.isNaN(days), "date");
-        return Number.isInteger(days) ? integers(days) : undefined;
-    }
     const parts = match(DATE_TEXT, value);
-    if (!parts) {
+    if (!parts && !isDate(value)) {
         return infinite(value, -(2 ** 31), 2 ** 31 - 1);
     }
-    const days = daysOf(...parts.slice(1));
+    const days = parts ? daysOf(...parts.slice(1)) : value.getTime() / 86400000 - EPOCH_DAYS;
     check(days >= MIN_DATE && days <= MAX_DATE, "date");
-    return integers(days);
+    return Number.isInteger(days) ? integers(days) : undefined;
 }
 
 export function time(value) {
@@ -152,9 +151,12 @@ const FIELDS = new Map([
     ["microseconds", ["microseconds", 1]],
 ]);
 
-/** The fields are those of the objects that node-postgres gives for intervals. */
+/**
+ * The fields are those of the objects that node-postgres gives for intervals. A Date, a Map or a Temporal.Duration has
+ * no fields of its own, and is not the interval 0.
+ */
 export function interval(value) {
-    if (typeof value !== "object" || value === null || Array.isArray(value) || ArrayBuffer.isView(value)) {
+    if (!tagged(value, "Object")) {
         return undefined;
     }
     const sum = { months: 0n, days: 0n, microseconds: 0n };
@@ -163,9 +165,13 @@ export function interval(value) {
         if (!part || typeof number !== "number" || !Number.isFinite(number)) {
             return undefined;
         }
-        const scaled = part === "microseconds" ? Math.round(number * factor) : number * factor;
-        check(Number.isSafeInteger(scaled), "interval");
-        sum[part] += BigInt(scaled);
+        if (Number.isSafeInteger(number)) {
+            sum[part] += BigInt(number) * BigInt(factor);
+        } else {
+            const scaled = part === "microseconds" ? Math.round(number * factor) : number * factor;
+            check(Number.isSafeInteger(scaled), "interval");
+            sum[part] += BigInt(scaled);
+        }
     }
     check(BigInt.asIntN(32, sum.months) === sum.months && BigInt.asIntN(32, sum.days) === sum.days, "interval");
     check(BigInt.asIntN(64, sum.microseconds) === sum.microseconds, "interval");
