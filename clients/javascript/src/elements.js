@@ -13,9 +13,12 @@ const view8 = new DataView(number8.buffer);
 /** Says what a value is, for messages. It does not repeat strings and bytes, which may be long or secret. */
 export function describe(value) {
     if (value === null || value === undefined) {
-        return `${value}, which is not an element`;
+        return String(value);
     }
-    return typeof value === "number" ? `the number ${value}` : typeof value === "object" ? tagOf(value) : typeof value;
+    if (typeof value === "number") {
+        return `the number ${value}`;
+    }
+    return `this ${typeof value === "object" ? tagOf(value) : typeof value}`;
 }
 
 function tagOf(value) {
@@ -232,7 +235,7 @@ export function typeOfValue(value) {
     if (tagOf(value) === "Uint8Array" || tagOf(value) === "ArrayBuffer") {
         return typeNamed("bytea");
     }
-    const hint = value === null || value === undefined ? "" : "; give the option type";
+    const hint = value === null || value === undefined ? ", which is not an element" : "; give the option type";
     throw new TypeError(`the element type does not follow from ${describe(value)}${hint}`);
 }
 

@@ -462,9 +462,12 @@ for (const [type, values] of Object.entries(REFUSED)) {
 
 test("errors do not repeat strings, and name type and value", () => {
     const filter = BloomFilter.build([1, 2]);
-    assert.throws(() => filter.has("secret"), { message: /^an element of type bigint is .*, not string$/ });
+    assert.throws(() => filter.has("secret"), { message: /^an element of type bigint is .*, not this string$/ });
     assert.throws(() => filter.has(1.5), { message: /not the number 1.5$/ });
-    assert.throws(() => filter.has(null), { message: /not null, which is not an element$/ });
+    const message = /^an element of type uuid is a string such as .*, not this string$/;
+    assert.throws(() => BloomFilter.build(["a0ee"], { type: "uuid" }), { message });
+    assert.throws(() => BloomFilter.from(null), { message: /text, not null$/ });
+    assert.throws(() => filter.has(null), { message: /not null$/ });
     assert.throws(() => BloomFilter.create(10).add(undefined), { message: /undefined, which is not an element$/ });
     assert.throws(() => BloomFilter.create(10).has(null), { message: /null, which is not an element$/ });
     assert.throws(() => BloomFilter.create(10).add(1.5), { message: /give the option type$/ });
