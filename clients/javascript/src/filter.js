@@ -52,7 +52,7 @@ export class BloomFilter {
     #layout;
     #k;
     #type; // null while nothing has been added
-    #declared = null; // the type that the first element will have, if the caller has said it
+    #declared; // the type that the first element will have, if the caller has said it; otherwise null
     #rate;
     #seed;
     #m;
@@ -66,6 +66,7 @@ export class BloomFilter {
         this.#layout = parameters.layout;
         this.#k = parameters.k;
         this.#type = parameters.type ?? null;
+        this.#declared = parameters.declared ?? null;
         this.#rate = parameters.rate;
         this.#seed = parameters.seed;
         this.#m = parameters.m;
@@ -86,9 +87,8 @@ export class BloomFilter {
         const number = checkedLayout(layout);
         const m = bitsFor(number, items, rate);
         const k = hashFunctions(number, rate);
-        const filter = new BloomFilter({ layout: number, k, rate, seed: checkedSeed(seed), m }, hash8);
-        filter.#declared = type === undefined ? null : typeNamed(type);
-        return filter;
+        const declared = type === undefined ? null : typeNamed(type);
+        return new BloomFilter({ layout: number, k, declared, rate, seed: checkedSeed(seed), m }, hash8);
     }
 
     static build(elements, options = {}) {
@@ -241,14 +241,9 @@ export class BloomFilter {
 
     #sizedForItself() {
         if (this.#type === null) {
-            return this.#withDeclared(new BloomFilter({ ...this.#parameters(), m: 0 }, hash8));
+            return new BloomFilter({ ...this.#parameters(), m: 0 }, hash8);
         }
         return this.#resized(bitsForItself(Math.floor(this.cardinality()), this.#rate));
-    }
-
-    #withDeclared(filter) {
-        filter.#declared = this.#declared;
-        return filter;
     }
 
     #parameters() {
@@ -256,6 +251,7 @@ export class BloomFilter {
             layout: this.#layout,
             k: this.#k,
             type: this.#type,
+            declared: this.#declared,
             rate: this.#rate,
             seed: this.#seed,
             m: this.#m,
@@ -264,7 +260,7 @@ export class BloomFilter {
 
     copy() {
         const own = this.#bits ? { bits: this.#bits.slice() } : { hashes: this.#hashes.copy() };
-        return this.#withDeclared(new BloomFilter({ ...this.#parameters(), ...own }, hash8));
+        return new BloomFilter({ ...this.#parameters(), ...own }, hash8);
     }
 
     toBytes() {
@@ -298,8 +294,8 @@ export class BloomFilter {
     }
 
     #checkType(other) {
-        if (this.#type && other.#type && this.#type !== other.#type) {
-            throw new TypeError(`the filters hold elements of types ${this.#type.name} and ${other.#type.name}`);
+        if (this.type && other.type && this.type !== other.type) {
+            throw new TypeError(`the filters hold elements of types ${this.type} and ${other.type}`);
         }
     }
 
@@ -313,7 +309,8 @@ export class BloomFilter {
         }
         this.#checkType(other);
         const rate = Math.min(this.#rate, other.#rate);
-        return { ...this.#parameters(), rate, type: this.#type ?? other.#type };
+        const [type, declared] = [this.#type ?? other.#type, this.#declared ?? other.#declared];
+        return { ...this.#parameters(), type, declared, rate };
     }
 
     /** The first of two filters without a size, in the order of doc/format.md. */
@@ -362,7 +359,7 @@ export class BloomFilter {
             return this.copy();
         }
         if (this.#m === 0) {
-            return new BloomFilter({ ...like.#parameters(), type: null }, hash8);
+            return new BloomFilter({ ...like.#parameters(), type: null, declared: this.#declared }, hash8);
         }
         const foldable = this.#hashes || (this.#layout === BLOCKED && this.#m % like.#m === 0);
         const why =

@@ -55,6 +55,23 @@ test("a declared type reads values before the first element, and is not in the b
     assert.equal(filter.copy().type, "uuid");
 });
 
+test("a declared type stays in a combination, and combines with no other type", () => {
+    const [declared, untyped] = [BloomFilter.create(1000, { type: "uuid" }), BloomFilter.create(1000)];
+    for (const result of [
+        declared.union(untyped),
+        untyped.union(declared),
+        untyped.intersection(declared),
+        declared.foldTo(BloomFilter.create(2000)),
+        BloomFilter.build([], { type: "uuid" }).foldTo(untyped),
+    ]) {
+        assert.equal(result.type, "uuid");
+        assert.throws(() => result.add("alice"), TypeError);
+    }
+    const one = BloomFilter.build([1], { expectedItems: 1000 });
+    assert.throws(() => declared.union(one), /TypeError: the filters hold elements of types uuid and bigint/);
+    assert.throws(() => one.foldTo(declared), /TypeError: the filters hold elements of types bigint and uuid/);
+});
+
 test("one element", () => {
     const filter = BloomFilter.create(1).add("alice");
     assert.deepEqual([filter.has("alice"), filter.has("bob"), filter.cardinality()], [true, false, 1]);
