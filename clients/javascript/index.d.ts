@@ -49,6 +49,9 @@ export interface BuildOptions extends FilterOptions {
     expectedItems?: number;
 }
 
+/** Uint8Array<ArrayBuffer>, which Blob and fetch() take; Uint8Array before TypeScript 5.7. */
+export type Bytes = ReturnType<Uint8Array["slice"]>;
+
 /** Bytes or text that are not a bloomfilter. The message says why. */
 export class FormatError extends Error {}
 
@@ -113,7 +116,7 @@ export class BloomFilter {
     /** True if both have the same bytes. */
     equals(other: BloomFilter): boolean;
     /** The bytes, as bloomfilter::bytea and COPY BINARY give them. */
-    toBytes(): Uint8Array;
+    toBytes(): Bytes;
     /** The text form: \x and hexadecimal digits. */
     toString(): string;
     /** The text form. */

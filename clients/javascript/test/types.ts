@@ -29,7 +29,8 @@ const numbers: number[] = [
 ];
 const seed: bigint = read.union(again).intersection(built).foldTo(read).copy().seed;
 const booleans: boolean[] = [read.equals(again), read.bit(0), read.sparse, answer];
-const error: Error = new FormatError(JSON.stringify([type, numbers, seed.toString(), booleans]));
+const body: BodyInit = new Blob([read.toBytes()]) && read.toBytes();
+const error: Error = new FormatError(JSON.stringify([type, numbers, seed.toString(), booleans, body]));
 
 // @ts-expect-error null is not an element
 read.has(null);
