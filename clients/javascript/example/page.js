@@ -1,6 +1,7 @@
 import { BloomFilter } from "bloomtype";
 
 const BLOCK_BITS = 512;
+const MAX_LISTED = 100; // thousands of buttons would make each key slow
 const SAMPLE =
     "A Bloom filter recieves many words and keeps only a few bits of each, so it is definately small. " +
     "Which words are mispelled here? One mistake in a hundred dosen't show.";
@@ -49,11 +50,14 @@ function select({ start, end }) {
 }
 
 function list(unknown) {
-    const items = unknown.map((place) => {
+    const items = unknown.slice(0, MAX_LISTED).map((place) => {
         const item = document.createElement("li");
         item.append(element("button", place.word, { type: "button", onclick: () => select(place) }));
         return item;
     });
+    if (unknown.length > MAX_LISTED) {
+        items.push(element("li", `and ${(unknown.length - MAX_LISTED).toLocaleString("en")} more`));
+    }
     byId("unknown").replaceChildren(...items);
 }
 

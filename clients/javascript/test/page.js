@@ -197,6 +197,13 @@ browserTest("the keyboard reaches the text, the unknown words and each word of t
     await waitForWord("deltta");
 });
 
+browserTest("of many unknown words, the list shows the first hundred", async () => {
+    await type(`${"qzx ".repeat(101)}the`);
+    assert.equal(await textOf("#result"), "102 words, 101 not in the list");
+    assert.deepEqual(await textsOf("#unknown li"), [...new Array(100).fill("qzx"), "and 1 more"]);
+    assert.equal((await textsOf("#marks mark")).length, 101);
+});
+
 browserTest("a text without words shows no word", async () => {
     await type("12 + 30 = …");
     assert.equal(await textOf("#result"), "0 words, 0 not in the list");
