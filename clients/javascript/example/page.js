@@ -10,9 +10,12 @@ const byId = (id) => document.getElementById(id);
 const text = byId("text");
 const marks = byId("marks");
 
-/** The form in which words are in the filter: lower case, without a possessive 's, as example/make-filter does it. */
+/**
+ * The form in which words are in the filter: lower case, without a possessive 's, as example/make-filter does it, and
+ * with accents as in the word list. Text from macOS often has them as characters of their own.
+ */
 function normalized(word) {
-    return word.toLowerCase().replace(/[’]/g, "'").replace(/'s$/, "");
+    return word.normalize("NFC").toLowerCase().replace(/[’]/g, "'").replace(/'s$/, "");
 }
 
 /** The words of a text, with their places. */

@@ -143,6 +143,7 @@ browserTest("words are checked as they are typed", async () => {
     assert.deepEqual(await textsOf("#marks mark"), ["xylofone"]);
     assert.equal(await textOf("#marks"), `${await page.$eval("#text", (text) => text.value)}\n`);
     await page.keyboard.press("Enter");
+    await page.type("#text", "cafe\u0301 ");
     await page.type("#text", "teh");
     assert.deepEqual(await textsOf("#unknown button"), ["xylofone", "teh"]);
 });
