@@ -1,6 +1,7 @@
 // What the package does without a server: values and types, sparse and dense, combining, errors, and hostile bytes.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import os from "node:os";
 import test from "node:test";
 import { BloomFilter, FormatError } from "../index.js";
@@ -228,6 +229,16 @@ test("the hashes of a hostile filter do not meet in a few slots of the table", (
             assert.ok(slots.size > 2400, `${highUnit}, ${lowUnit}: ${slots.size}`);
         }
     }
+});
+
+test("the text of a large filter takes little more memory than its characters", () => {
+    const program = `
+        import { BloomFilter } from ${JSON.stringify(new URL("../index.js", import.meta.url))};
+        const values = Array.from({ length: 530000 }, (_, i) => i);
+        const filter = BloomFilter.build(values, { expectedItems: 3.4e6 });
+        console.log(String(filter).length === 2 + 2 * filter.byteLength, filter.byteLength > 2 ** 22);`;
+    const options = ["--max-old-space-size=64", "--input-type=module", "--eval", program];
+    assert.equal(execFileSync(process.execPath, options, { encoding: "utf8" }), "true true\n");
 });
 
 test("the largest filter", { skip: os.freemem() < 1.5e9 && "there is less than 1.5 GB of memory" }, () => {
