@@ -44,10 +44,16 @@ do for [i = 1:peers - 1] {
     }
 }
 step = 16.0 / (height * 0.66) * log10(greatest / least)
+# The mean of two ways: each pushed up by the one below, and each pushed down by the one above.
 lowest = -1
 do for [i = 1:peers] {
     place[order[i]] = height_of(order[i]) < lowest + step ? lowest + step : height_of(order[i])
     if (last[order[i]] == last[order[i]]) { lowest = place[order[i]] }
+}
+highest = log10(greatest) + step
+do for [i = peers:1:-1] {
+    highest = height_of(order[i]) > highest - step ? highest - step : height_of(order[i])
+    place[order[i]] = (place[order[i]] + highest) / 2
 }
 
 # Where the filter outgrows the caches, and the B-tree shared_buffers: bytes by the sizes of the largest set.
@@ -71,9 +77,9 @@ do for [i = 1:3] {
 if (mark[2] < largest) { set label 4 left }
 
 set logscale xy
-set xrange [1e4:largest]
+set xrange [0.99e4:largest * 1.01]
 set yrange [least:greatest]
-set multiplot layout 1, 2 margins 0.088, 0.8, 0.115, 0.81 spacing 0.025, 0.1
+set multiplot layout 1, 2 margins 0.088, 0.775, 0.115, 0.81 spacing 0.05, 0.1
 set label 6 "present keys" at graph 0, 1.04 left textcolor rgb ink
 eval curves("present")
 do for [i = 1:2] { unset label i }
@@ -82,7 +88,9 @@ set format y ""
 set ytics ("" 1, "" 10, "" 100, "" 1e3, "" 1e4, "" 1e5, "" 1e6, "" 1e7, "" 1e8, "" 1e9)
 do for [i = 1:peers] {
     if (last[i] == last[i]) {
-        set label 10 + i shown[i] at graph 1.04, first 10**place[i] left textcolor rgb colour[kind[i]]
+        set style line 20 + i linewidth 1.8 linecolor rgb colour[kind[i]] dashtype dashes[i]
+        set arrow 10 + i from graph 1.04, first 10**place[i] to graph 1.14, first 10**place[i] nohead linestyle 20 + i
+        set label 10 + i shown[i] at graph 1.17, first 10**place[i] left textcolor rgb colour[kind[i]]
     }
 }
 eval curves("absent")
