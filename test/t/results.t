@@ -9,6 +9,7 @@ import itertools
 import math
 import pathlib
 import re
+import subprocess
 import sys
 import xml.etree.ElementTree
 
@@ -177,6 +178,16 @@ def pictures():
         ok(len(text) < 60000, f"{picture.name} is small", len(text))
 
 
-for test in columns, rate, overfilled, bits, estimates, repeated_in_sql, pictures:
+def tables():
+    """doc/peers.md has the tables that the measurements give."""
+    run = subprocess.run([sys.executable, "-B", ROOT / "bench/peers/tables.py"], capture_output=True, text=True)
+    page = (ROOT / "doc/peers.md").read_text()
+    printed = run.stdout.strip().split("\n\n")
+    ok(run.returncode == 0 and len(printed) > 1, "tables.py prints tables", run.stderr)
+    for table in printed:
+        ok("\n\n%s\n\n" % table in page, "peers.md has the table of " + table.split("|")[1].strip(), table)
+
+
+for test in columns, rate, overfilled, bits, estimates, repeated_in_sql, pictures, tables:
     part(test)
 done()
