@@ -200,7 +200,7 @@ def distinct():
            "of `pg_stats.n_distinct`"),
           (["{:,}".format(n), "alike" if kind == "uniform" else "a few frequent, many rare",
             *(errors[peer] for peer in peers)]
-           for (kind, n), errors in sorted(lines.items(), key=lambda line: (line[0][0] != "uniform", line[0][1]))))  # fmt: skip
+           for (kind, n), errors in sorted(lines.items(), key=lambda line: (line[0][0] == "skewed", line[0][1]))))  # fmt: skip
 
 
 def joins():
@@ -210,7 +210,8 @@ def joins():
     def line(name, *settings):
         cases = [name + ", " + setting for setting in settings]
         past = "rows past the scans"
-        return [name, *("{:,}".format(round(float(rows[cases[0], form, past]["median"]))) for form in ("plain", "filters")),
+        return [name, *("{:,}".format(round(float(rows[cases[0], form, past]["median"])))
+                        for form in ("plain", "filters")),
                 *(ratio(rows.get((case, "plain", "time"))) for case in cases)]  # fmt: skip
 
     heads = "query", "rows, plain", "rows, filters"
