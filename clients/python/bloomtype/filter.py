@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from typing import Iterable, Mapping, Optional, Set, Tuple
+from typing import Iterable, List, Mapping, Optional, Set, Tuple
 
 from xxhash import xxh64_intdigest
 
@@ -237,15 +237,14 @@ class BloomFilter:
 
         Raises ParameterError if the rate is out of range, or below the current one.
         """
-        rate = sizing.single_rate(false_positive_rate)
-        if self.current_rate() > rate:
-            raise ParameterError(f"the filter has a rate of {self.current_rate()} already, higher than {rate}")
-        sizes = [self.bits]
+        requested_rate = sizing.single_rate(false_positive_rate)
+        current_rate = self.current_rate()
+        if current_rate > false_positive_rate:
+            raise ParameterError(f"the filter has a rate of {current_rate} already, higher than {false_positive_rate}")
+        folded = self.copy()
         if self.layout == BLOCKED and self.bits:
-            blocks = self.bits // BLOCK_BITS
-            sizes = [BLOCK_BITS * b for b in range(1, blocks + 1) if blocks % b == 0]
-        folded = next(f for f in map(self._resized, sizes) if f.current_rate() <= rate)
-        folded._parameters = replace(folded._parameters, rate=rate)
+            folded = self._resized(BLOCK_BITS * self._least_blocks(false_positive_rate))
+        folded._parameters = replace(folded._parameters, rate=requested_rate)
         return folded
 
     def fold_like(self, other: BloomFilter) -> BloomFilter:
@@ -277,8 +276,10 @@ class BloomFilter:
             return len(self._hashes) / 2**64
         counts = Counter(self._bits_set_by_block())
         size, blocks = self._geometry.block_bits, self._geometry.blocks
-        rates = (number * (ones / size) ** self.hashes for ones, number in counts.items())
-        return math.fsum(rates) / blocks
+        total = 0.0
+        for ones, number in sorted(counts.items()):  # the order and the rounding of the server
+            total += number * (ones / size) ** self.hashes
+        return total / blocks
 
     def union_cardinality(self, other: BloomFilter) -> float:
         """The estimated number of distinct elements of both together; infinite if all bits are set.
@@ -386,6 +387,37 @@ class BloomFilter:
             raise MismatchError(f"a dense {self.layout} filter of {self.bits} bits does not fold to {bits} bits")
         folded = geometry.fold(self._bits, bits // BLOCK_BITS)
         return self._of(Contents(parameters, self._class, set(), folded))
+
+    def _least_blocks(self, rate: float) -> int:
+        """The least number of blocks at which the filter, which is blocked, has at most this rate.
+
+        Goes from large sizes to small ones: a dense filter is folded from a multiple of its size, and no size is tried
+        that divides one with a higher rate, because folding never lowers the rate.
+        """
+        divisors = geometry.divisors(self._geometry.blocks)
+        primes = [q for q in divisors if sum(q % d == 0 for d in divisors) == 2]
+        if self.sparse:
+            most = len(self._hashes)
+            few = [b for b in divisors if replace(self._parameters, bits=BLOCK_BITS * b).sparse_end <= most]
+            least = divisors[len(few)]  # the rate of a sparse filter does not depend on its size
+        else:
+            few, least = divisors, self._geometry.blocks
+        tried: Set[int] = set()
+        too_few: List[int] = []
+        for blocks in reversed(few):
+            pending = [] if any(t % blocks == 0 for t in too_few) else [(self, blocks)]
+            while pending:
+                source, blocks = pending.pop()
+                if blocks in tried:
+                    continue
+                tried.add(blocks)
+                folded = source._resized(BLOCK_BITS * blocks)
+                if folded.current_rate() > rate:
+                    too_few.append(blocks)
+                    continue
+                least = min(least, blocks)
+                pending += [(folded, blocks // q) for q in primes if blocks % q == 0]
+        return least
 
     def _sized_by_elements(self) -> BloomFilter:
         """This filter, which has the maximal size, at the size of a filter that sizes itself."""

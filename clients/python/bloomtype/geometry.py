@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Iterable, List, Tuple
 
 from .encoding import BLOCK_BITS, BLOCKED, Parameters
@@ -93,6 +94,12 @@ def fold(bits: bytearray, blocks: int) -> bytearray:
             block |= int.from_bytes(bits[offset : offset + block_bytes], "little")
         folded += block.to_bytes(block_bytes, "little")
     return folded
+
+
+def divisors(number: int) -> List[int]:
+    """All divisors, in ascending order."""
+    low = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    return sorted({*low, *(number // d for d in low)})
 
 
 def bits_set_by_block(bits: bytearray, block_bits: int) -> Tuple[int, ...]:

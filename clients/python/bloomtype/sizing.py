@@ -51,12 +51,17 @@ def unsized_parameters(false_positive_rate: float, layout: str, seed: int) -> Pa
 
 def single_rate(false_positive_rate: float) -> float:
     """A rate in single precision. Raises ParameterError if a filter cannot be created with it."""
-    if not LOWEST_RATE <= false_positive_rate <= HIGHEST_RATE:
-        raise ParameterError(
-            f"the false-positive rate is {false_positive_rate}; it must be {LOWEST_RATE} to {HIGHEST_RATE}"
-        )
-    single: float = struct.unpack("<f", struct.pack("<f", false_positive_rate))[0]
-    return single
+    if 0 <= false_positive_rate <= 1:
+        single: float = _rounded(false_positive_rate)
+        if _rounded(LOWEST_RATE) <= single <= HIGHEST_RATE:
+            return single
+    raise ParameterError(
+        f"the false-positive rate is {false_positive_rate}; it must be {LOWEST_RATE} to {HIGHEST_RATE}"
+    )
+
+
+def _rounded(rate: float) -> float:
+    return float(struct.unpack("<f", struct.pack("<f", rate))[0])
 
 
 def hashes_for(layout: str, rate: float) -> int:

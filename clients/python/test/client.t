@@ -218,12 +218,16 @@ def test_impossible_values():
 def test_parameters():
     for items in 0, 0.99, -1, math.nan, math.inf, 1e300:
         raises(ParameterError, BloomFilter, items)
-    for rate in 0, 0.51, 9.9e-10, math.nan, -1, 1:
+    for rate in 0, 0.51, 9.9e-10, math.nan, -1, 1, 1e300, math.inf, math.nextafter(0.5 + 2**-25, 1):
         raises(ParameterError, BloomFilter, 10, rate, says="rate")
     for seed in 2**63, -(2**63) - 1:
         raises(ParameterError, BloomFilter, 10, seed=seed, says="seed")
     raises(ParameterError, BloomFilter, 10, layout="round", says="layout")
     raises(ParameterError, BloomFilter.build, [1], layout="classic", says="expected_items")
+    lowest = BloomFilter(10, 1e-9).requested_rate  # below 1e-9: the limits are of single precision, as the rate
+    for rate, rounded in (lowest, lowest), (math.nextafter(1e-9, 0), lowest), (0.5 + 2**-25, 0.5):
+        made = BloomFilter(10, rate), BloomFilter.build([], 10, rate), BloomFilter(10).fold(rate)
+        same([one.requested_rate for one in made], 3 * [rounded], f"{rate!r} rounds to a rate in the range")
     same(BloomFilter(10, seed=-(2**63)).seed, -(2**63), "a seed is signed")
     same(BloomFilter(99.5).bits, BloomFilter(100).bits, "a fraction of expected_items is rounded up")
     same(bloomtype.BloomFilter(10, layout="CLASSIC").layout, "classic", "a layout in upper case")
@@ -282,6 +286,10 @@ def test_folding():
     narrow = wide.fold(0.1)
     ok(narrow.bits < wide.bits and narrow.current_rate() <= 0.1, f"{narrow} has at most the rate asked for")
     ok(all(value in narrow for value in range(6000)), "it contains the elements")
+    same(wide.fold(narrow.current_rate()).bits, narrow.bits, "a rate that is reached exactly is kept")
+    ok(wide.fold(math.nextafter(narrow.current_rate(), 0)).bits > narrow.bits, "a rate next below that is not")
+    full = BloomFilter.build(range(900), 1000, layout="classic")
+    same(full.fold(full.current_rate()).to_bytes()[28:], full.to_bytes()[28:], "also in a filter that does not fold")
     same(wide.requested_rate == narrow.requested_rate, False, "its requested rate is the one asked for")
 
 

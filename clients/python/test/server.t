@@ -283,17 +283,48 @@ def test_estimates(rng):
         one = rng.choice(random_pair(rng))
         wanted = ask("SELECT # f, bloom_fpp(f) FROM (SELECT %s::bloomfilter AS f) AS s", one.to_text())
         got = one.cardinality(), one.current_rate()
-        ok(all(map(alike, got, wanted)), f"estimates of {one} {number}", f"got      {got}", f"expected {wanted}")
-        rate = rng.choice((1e-5, 0.02, 0.1, 0.5, 0.6))
-        same(attempt(one.fold, rate), answer(f"SELECT bloom_fold(%s::bloomfilter, {rate})", one.to_text()),
-             f"{one} {number} folded to the rate {rate}")  # fmt: skip
+        ok(alike(got[0], wanted[0]), f"cardinality of {one} {number}", f"got      {got}", f"expected {wanted}")
+        same(got[1], wanted[1], f"current rate of {one} {number}")
+        compare_fold(one, rng.choice((1e-5, 0.02, 0.1, 0.5, 0.6)))
+        compare_fold(one, wanted[1])
+
+
+def compare_fold(one, rate):
+    wanted = answer("SELECT bloom_fold(%s::bloomfilter, %s::float8)", one.to_text(), rate)
+    same(attempt(one.fold, rate), wanted, f"{one} folded to the rate {rate!r}")
+
+
+def filter_of_hashes(rng, blocks, count, least):
+    header = struct.pack("<4BIfQQ", 1, 0, 1, 6, 20 if count else 0, 0.01, 0, 512 * blocks)
+    hashes = sorted({rng.randrange(least, 2**64) for _ in range(count)})
+    return BloomFilter.load(header + struct.pack(f"<{len(hashes)}Q", *hashes))
+
+
+def test_folds(rng):
+    # At a rate that a size has exactly, and next to it: numbers of double precision decide.
+    for items in 300, 2000, 20000:
+        for share in 0.01, 0.1, 0.4, 0.9:
+            one = BloomFilter.build(range(int(items * share)), items)
+            for rate in 0.001, 0.02, 0.2:
+                sql = "SELECT bloom_fpp(bloom_fold(%s::bloomfilter, %s::float8))"
+                (reached,) = ask(sql, one.to_text(), max(rate, one.current_rate()))
+                for near in math.nextafter(reached, 0), reached, math.nextafter(reached, 1):
+                    compare_fold(one, near)
+    # 2520 blocks have 48 divisors. The last hashes are in one half of the filter, and in one block.
+    for count, least in (0, 0), (1, 0), (315, 0), (3000, 0), (20000, 0), (9000, 2**63), (9000, 2**64 - 2**50):
+        sparse = filter_of_hashes(rng, 2520, count, least)
+        dense = sparse | filter_of_hashes(rng, 2520, 20159, 2**61)
+        for one in sparse, dense:
+            for rate in 0.001, 0.01, 0.1, 0.5:
+                compare_fold(one, rate)
 
 
 def test_sizes(rng):
     special = (0, 0.5, 1, 1.5, 3e8, 1e12, math.inf, math.nan)
     for _ in range(300):
         items = rng.choice((10 ** rng.uniform(0, 8.5), 10 ** rng.uniform(0, 3), rng.choice(special)))
-        rate = rng.choice((10 ** rng.uniform(-9, -0.31), 10 ** rng.uniform(-3, -1), 0.5, 1e-9, 0.6, 1e-10))
+        rate = rng.choice((10 ** rng.uniform(-9, -0.31), 10 ** rng.uniform(-3, -1), 0.5, 1e-9, 0.6, 1e-10,
+                           math.nextafter(1e-9, 0), 9.9999997e-10, 9.9999996e-10, 0.5 + 2**-25, 0.5 + 2**-24))
         layout = rng.choice(("blocked", "CLASSIC", "classic", "round"))
         wanted = answer("SELECT bloom_create(%s::float8, %s::float8, %s)", items, rate, layout)
         same(attempt(lambda i=items, r=rate, l=layout: BloomFilter(i, r, layout=l)), wanted,
@@ -435,8 +466,8 @@ def test_documents():
 
 def main():
     for test in (
-        test_builds, test_questions, test_types, test_transfer, test_combinations, test_estimates, test_sizes,
-        test_counters,
+        test_builds, test_questions, test_types, test_transfer, test_combinations, test_estimates, test_folds,
+        test_sizes, test_counters,
         test_hostile_bytes, test_hostile_text,
     ):  # fmt: skip
         part(test, random.Random(test.__name__))
