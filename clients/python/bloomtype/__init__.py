@@ -15,6 +15,7 @@ from .errors import (
     ParameterError,
 )
 from .filter import BloomFilter
+from .geometry import IMPLEMENTATION
 
 __all__ = [
     "BloomCounter",
@@ -24,6 +25,7 @@ __all__ = [
     "ElementTypeError",
     "ElementValueError",
     "FormatError",
+    "IMPLEMENTATION",
     "MacAddr",
     "MacAddr8",
     "MismatchError",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from array import array
 from typing import Optional, Sequence
@@ -31,7 +32,7 @@ class BloomCounter:
 
     @classmethod
     def load(cls, data: Encoded) -> BloomCounter:
-        """Reads a counter: its binary form, as bytes, bytearray or memoryview, or its text form, as str.
+        """Reads a counter: its binary form, as bytes, bytearray or memoryview, or its text form, as str or ASCII bytes.
 
         Accepts exactly what the server accepts. Raises FormatError otherwise.
         """
@@ -57,6 +58,15 @@ class BloomCounter:
         """Does the counter store a hash and a number of each element?"""
         return self._contents.numbers is None
 
+    def __eq__(self, other: object) -> bool:
+        """Have both the same bytes?"""
+        if not isinstance(other, BloomCounter):
+            return NotImplemented
+        return self._contents == other._contents
+
+    def __hash__(self) -> int:
+        return hash(self._contents.parameters)
+
     def __repr__(self) -> str:
         kind, what = "sparse" if self.sparse else "dense", "levels" if self.levels else "counts"
         return f"<{type(self).__name__}: {kind}, {what} up to {self.limit}, {self.element_type or 'no elements'}>"
@@ -78,8 +88,8 @@ class BloomCounter:
 
     def at_least(self, level: int) -> BloomFilter:
         """The filter of what reads this level or more, as bloom_at_least."""
-        if not 1 <= level <= self.limit:
-            raise ParameterError(f"the level is {level}; it must be 1 to {self.limit}")
+        if not 1 <= operator.index(level) <= self.limit:
+            raise ParameterError(f"the level must be 1 to {self.limit}")
         contents = self._contents
         if contents.numbers is None:
             hashes = {element_hash for element_hash, number in contents.listed.items() if number >= level}

@@ -73,6 +73,8 @@ class MacAddr(bytes):
     def __new__(cls, address: Union[bytes, str]) -> MacAddr:
         if isinstance(address, str):
             address = _parse_mac(address, cls.size)
+        elif isinstance(address, int):
+            raise TypeError("expected bytes or str, not int")  # bytes(6) would be six zeros
         self = super().__new__(cls, address)
         if len(self) != cls.size:
             raise ElementValueError(f"this address must have {cls.size} bytes, not {len(self)}")
@@ -87,9 +89,9 @@ class MacAddr8(MacAddr):
 
 
 def _parse_mac(text: str, size: int) -> bytes:
-    if not re.fullmatch(r"[0-9a-fA-F]{2}([:-]?[0-9a-fA-F]{2})*", text):
+    if not re.fullmatch(r"[0-9a-fA-F]{2}([:.-]?[0-9a-fA-F]{2})*", text):
         raise ElementValueError(f"not an address of {size} bytes: {text!r}")
-    return bytes.fromhex(re.sub("[:-]", "", text))
+    return bytes.fromhex(re.sub("[:.-]", "", text))
 
 
 _pack_bigint = struct.Struct("<q").pack
@@ -270,7 +272,7 @@ def _element_type(value: object) -> type:
         raise ElementTypeError("None is not an element; SQL's answer about it is NULL")
     if isinstance(value, enum.Enum):
         raise ElementTypeError(f"a member of {name} is not an element; pass the label of the enum as str")
-    raise ElementTypeError(f"a filter cannot hold elements of type {name}")
+    raise ElementTypeError(f"elements of type {name} are not supported")
 
 
 def class_of(value: object) -> ElementClass:
@@ -291,4 +293,4 @@ def find_encoder(value: object, element_class: ElementClass, encoders: Mapping[t
 
 
 def _wrong_type(held: ElementClass, given: ElementClass) -> ElementTypeError:
-    return ElementTypeError(f"bloom filter holds elements of type {held.sql_name}, not {given.sql_name}")
+    return ElementTypeError(f"the elements are of type {held.sql_name}, not {given.sql_name}")

@@ -118,8 +118,9 @@ def decode_counter(data: Encoded) -> CounterContents:
     if not count and (levels or element_class != ElementClass.NONE):
         raise FormatError("a counter without elements holds no levels and has no element class")
     numbers = struct.unpack(f"<{count}H", header.payload[_HASH_BYTES * count :])
-    if not all(1 <= number < 2**width for number in numbers):
-        raise FormatError(f"a number is not 1 to {2**width - 1}")
+    wrong = next((number for number in numbers if not 1 <= number < 2**width), None)
+    if wrong is not None:
+        raise FormatError(f"a number of an element is {wrong}, not 1 to {2**width - 1}")
     return CounterContents(parameters, element_class, width, levels, dict(zip(_read_hashes(header, count), numbers)))
 
 
@@ -136,12 +137,21 @@ class _Header:
 
 
 def _to_bytes(data: Encoded) -> memoryview:
-    if not isinstance(data, str):
-        return memoryview(data).cast("B")
-    if not data.startswith("\\x"):
-        raise FormatError("the text form begins with \\x")
+    if isinstance(data, str):
+        if not data.startswith("\\x"):
+            raise FormatError("the text form begins with \\x")
+        digits: Union[str, bytes, memoryview] = data[2:]
+    else:
+        try:
+            binary = memoryview(data)
+        except TypeError:
+            raise TypeError(f"expected bytes, bytearray, memoryview or str, not {type(data).__name__}") from None
+        binary = binary.cast("B") if binary.c_contiguous else memoryview(binary.tobytes())
+        if binary[:2] != b"\\x":
+            return binary
+        digits = binary[2:]  # the text form from a database in SQL_ASCII
     try:
-        return memoryview(binascii.unhexlify(data[2:]))
+        return memoryview(binascii.unhexlify(digits))
     except ValueError:
         raise FormatError("the text form is \\x and an even number of hexadecimal digits") from None
 
@@ -170,7 +180,7 @@ def _check_size(header: _Header, width: int) -> None:
     """Checks the number of positions, which take this number of bits each."""
     layout, positions = header.parameters.layout, header.parameters.bits
     if positions * width > MAX_BITS:
-        raise FormatError(f"the size is {positions * width} bits, more than {MAX_BITS}")
+        raise FormatError(f"the size is {positions} positions of {width} bits, more than {MAX_BITS} bits")
     if positions % SIZE_UNIT[layout]:
         raise FormatError(f"the size of layout {layout} is {positions}, not a multiple of {SIZE_UNIT[layout]}")
     if positions == 0 and (layout != BLOCKED or not header.sparse or header.element_class != ElementClass.NONE):

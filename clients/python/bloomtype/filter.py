@@ -66,16 +66,16 @@ class BloomFilter:
             self = cls(expected_items, false_positive_rate, layout=layout, seed=seed)
             self.update(values)
             return self
-        if layout.lower() != BLOCKED:
-            raise ParameterError("a filter that sizes itself is blocked; give expected_items for another layout")
         unsized = sizing.unsized_parameters(false_positive_rate, layout, seed)
+        if unsized.layout != BLOCKED:
+            raise ParameterError("a filter that sizes itself is blocked; give expected_items for another layout")
         self = cls._of(_empty(replace(unsized, bits=MAX_BITS)))
         self.update(values)
         return self._sized_by_elements()
 
     @classmethod
     def load(cls, data: Encoded) -> BloomFilter:
-        """Reads a filter: its binary form, as bytes, bytearray or memoryview, or its text form, as str.
+        """Reads a filter: its binary form, as bytes, bytearray or memoryview, or its text form, as str or ASCII bytes.
 
         Accepts exactly what the server accepts. Raises FormatError otherwise.
         """
@@ -190,6 +190,7 @@ class BloomFilter:
 
     def union(self, other: BloomFilter) -> BloomFilter:
         """The filter of the elements of both. Raises MismatchError or ElementTypeError if they do not combine."""
+        _check_filter(other)
         if not (self.bits and other.bits):
             return self._without_size_of_two(other) or (self if self.bits else other).copy()
         parameters, element_class = self._common(other)
@@ -200,6 +201,7 @@ class BloomFilter:
 
     def intersection(self, other: BloomFilter) -> BloomFilter:
         """A filter that contains every element that both contain, and possibly more. Raises as union does."""
+        _check_filter(other)
         if not (self.bits and other.bits):
             return self._without_size_of_two(other) or (self if self.bits else other)._emptied()
         parameters, element_class = self._common(other)
@@ -252,6 +254,7 @@ class BloomFilter:
 
         Raises MismatchError if the filter cannot be brought to that size, or if other parameters differ.
         """
+        _check_filter(other)
         if not other.bits:
             return self.copy()
         if not self.bits:
@@ -446,6 +449,7 @@ class BloomFilter:
 
         A sparse filter takes the size of the other one. Of two dense filters, the larger one is folded.
         """
+        _check_filter(other)
         if not (self.bits and other.bits):
             return self, other
         self._common_class(other)
@@ -471,6 +475,11 @@ class BloomFilter:
         # A sparse filter tells its exact number also where it would be dense at the common size.
         mine, its = (f.cardinality() for f in (self if self.sparse else first, other if other.sparse else second))
         return max(0.0, min(mine + its - union, mine, its)), union
+
+
+def _check_filter(other: object) -> None:
+    if not isinstance(other, BloomFilter):
+        raise TypeError(f"expected a BloomFilter, not {type(other).__name__}")
 
 
 def _empty(parameters: Parameters) -> Contents:

@@ -55,6 +55,7 @@ else:
     except ImportError:
         Geometry = PurePythonGeometry
 
+# Whether the module in C is in use
 IMPLEMENTATION = "in Python" if Geometry is PurePythonGeometry else "in C"
 
 

@@ -6,6 +6,7 @@ The functions take the false-positive rate in single precision.
 from __future__ import annotations
 
 import math
+import operator
 import struct
 from functools import lru_cache
 from typing import Callable, Iterator, List
@@ -29,35 +30,45 @@ _SIGNIFICANT_BITS = 7  # of the number of blocks
 
 def parameters_for(expected_items: float, false_positive_rate: float, layout: str, seed: int) -> Parameters:
     """The parameters of bloom_create. Raises ParameterError where bloom_create reports an error."""
-    if not expected_items >= 1:
-        raise ParameterError(f"expected_items is {expected_items}; it must be at least 1")
+    items = _as_double(expected_items)
+    if not items >= 1:
+        raise ParameterError(f"expected_items is {items:.15g}; it must be at least 1")
     unsized = unsized_parameters(false_positive_rate, layout, seed)
-    if expected_items <= MAX_BITS:
-        bits = bits_for(unsized.layout, unsized.rate, unsized.hashes, math.ceil(expected_items))
+    if items <= MAX_BITS:
+        bits = bits_for(unsized.layout, unsized.rate, unsized.hashes, math.ceil(items))
         if bits <= MAX_BITS:
             return Parameters(unsized.layout, unsized.hashes, unsized.rate, unsized.seed, bits)
-    raise ParameterError(f"a filter of {expected_items} elements at this rate would have more than 2^31 bits")
+    raise ParameterError(f"a filter of {items:.15g} elements at this rate would have more than 2^31 bits")
 
 
 def unsized_parameters(false_positive_rate: float, layout: str, seed: int) -> Parameters:
     """The same without a size."""
     rate = single_rate(false_positive_rate)
-    if layout.lower() not in LAYOUTS:
+    if str(layout).lower() not in LAYOUTS:
         raise ParameterError(f"the layout is {layout!r}; it must be one of {', '.join(LAYOUTS)}")
+    seed = operator.index(seed)
     if not -(2**63) <= seed < 2**63:
-        raise ParameterError(f"the seed is {seed}; it must be a number of 64 bits")
+        raise ParameterError("the seed must be a signed number of 64 bits")
     return Parameters(layout.lower(), hashes_for(layout.lower(), rate), rate, seed % 2**64, 0)
 
 
 def single_rate(false_positive_rate: float) -> float:
     """A rate in single precision. Raises ParameterError if a filter cannot be created with it."""
-    if 0 <= false_positive_rate <= 1:
+    if 0 <= _as_double(false_positive_rate) <= 1:
         single: float = _rounded(false_positive_rate)
         if _rounded(LOWEST_RATE) <= single <= HIGHEST_RATE:
             return single
     raise ParameterError(
-        f"the false-positive rate is {false_positive_rate}; it must be {LOWEST_RATE} to {HIGHEST_RATE}"
+        f"the false-positive rate is {_as_double(false_positive_rate)}; it must be {LOWEST_RATE} to {HIGHEST_RATE}"
     )
+
+
+def _as_double(number: float) -> float:
+    """The number as a float, infinite if it is too large. Raises TypeError for what is no number."""
+    try:
+        return math.fsum([number])
+    except OverflowError:
+        return math.inf
 
 
 def _rounded(rate: float) -> float:

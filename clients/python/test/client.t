@@ -12,6 +12,7 @@ import ipaddress
 import math
 import os
 import pickle
+import struct
 import sys
 import uuid
 
@@ -179,7 +180,7 @@ def test_equal_values():
         [at_noon, at_noon.astimezone(zone(hours=5, minutes=30))], [b"ab", bytearray(b"ab"), memoryview(b"ab")],
         [Char("ab"), Char("ab  "), Char("ab ")], ["ok", Named.OK], [2, type("Whole", (int,), {})(2)],
         [datetime.timedelta(hours=36), datetime.timedelta(days=1, hours=12)],
-        [MacAddr("08:00:2b:01:02:03"), MacAddr("08002B010203"), MacAddr(b"\x08\0\x2b\1\2\3")],
+        [MacAddr("08:00:2b:01:02:03"), MacAddr("08002B010203"), MacAddr("0800.2b01.0203"), MacAddr(b"\x08\0\x2b\1\2\3")],
         [ipaddress.ip_interface("::1"), ipaddress.ip_address("::1"), ipaddress.ip_network("::1/128")],
     ):  # fmt: skip
         same(len({BloomFilter.build([value], 100).to_bytes() for value in equal}), 1, f"one element: {equal}")
@@ -213,6 +214,8 @@ def test_impossible_values():
     for text in "08:00:2b:01:02", "08:00:2b:01:02:03:04", "08:00:2b:01:02:0g", "":
         raises(ElementValueError, MacAddr, text)
     raises(ElementValueError, MacAddr8, bytes(6))
+    for kind in MacAddr, MacAddr8:
+        raises(TypeError, kind, kind.size, says="not int")
 
 
 def test_parameters():
@@ -222,7 +225,17 @@ def test_parameters():
         raises(ParameterError, BloomFilter, 10, rate, says="rate")
     for seed in 2**63, -(2**63) - 1:
         raises(ParameterError, BloomFilter, 10, seed=seed, says="seed")
-    raises(ParameterError, BloomFilter, 10, layout="round", says="layout")
+    for layout in "round", None, 1:
+        raises(ParameterError, BloomFilter, 10, layout=layout, says="layout")
+        raises(ParameterError, BloomFilter.build, [1], layout=layout, says="layout")
+    raises(ParameterError, BloomFilter, expected_items=10**5000, says="2^31")
+    raises(ParameterError, BloomFilter, 223900000, says="223900000 elements")
+    raises(ParameterError, BloomFilter, 10, false_positive_rate=10**5000, says="rate")
+    raises(ParameterError, BloomFilter, 10, seed=10**5000, says="seed")
+    for arguments in ("10",), (None,), (10, "0.1"), (10, None):
+        raises(TypeError, BloomFilter, *arguments, says="number")
+    for seed in 1.5, "1", None:
+        raises(TypeError, BloomFilter, 10, seed=seed, says="integer")
     raises(ParameterError, BloomFilter.build, [1], layout="classic", says="expected_items")
     lowest = BloomFilter(10, 1e-9).requested_rate  # below 1e-9: the limits are of single precision, as the rate
     for rate, rounded in (lowest, lowest), (math.nextafter(1e-9, 0), lowest), (0.5 + 2**-25, 0.5):
@@ -270,6 +283,12 @@ def test_mismatches():
     ):  # fmt: skip
         for combine in BloomFilter.union, BloomFilter.intersection, BloomFilter.__ior__:
             raises(MismatchError, combine, a.copy(), other, says="do not combine")
+    for other in 5, None, {1}, a.to_bytes():
+        for combine in (
+            a.union, a.intersection, a.fold_like, a.jaccard, a.union_cardinality, a.intersection_cardinality,
+            BloomFilter.build([]).union,
+        ):  # fmt: skip
+            raises(TypeError, combine, other, says="expected a BloomFilter")
     raises(ElementTypeError, a.union, BloomFilter.build(["1"], 100), says="text")
     raises(ElementTypeError, a.jaccard, BloomFilter.build(["1"], 100), says="text")
     raises(MismatchError, BloomFilter.build(range(99), 100).fold_like, BloomFilter(1000), says="fold")
@@ -309,7 +328,11 @@ def test_estimates():
 def test_forms():
     one = BloomFilter.build(["a", "b"], 100)
     same((bytes(one), one.to_bytes().hex()), (one.to_bytes(), one.to_text()[2:]), "binary and text form")
-    for form in one.to_bytes(), bytearray(bytes(one)), memoryview(bytes(one)), one.to_text():
+    spaced = memoryview(b"".join(bytes((byte, 0)) for byte in bytes(one)))[::2]
+    for form in (
+        one.to_bytes(), bytearray(bytes(one)), memoryview(bytes(one)), one.to_text(), spaced,
+        one.to_text().encode(), memoryview(one.to_text().encode()),
+    ):  # fmt: skip
         same(BloomFilter.load(form), one, f"read from {type(form).__name__}")
     data = bytearray(bytes(one))
     read = BloomFilter.load(data)
@@ -320,7 +343,10 @@ def test_forms():
         got = error_of(BloomFilter.load, bytes(one)[:length])
         ok(isinstance(got, BloomFilter if whole else FormatError), f"{length} of {len(data)} bytes", repr(got))
     for form in None, 7, ["\\x00"]:
-        raises(TypeError, BloomFilter.load, form)
+        for reader in BloomFilter, BloomCounter:
+            raises(TypeError, reader.load, form, says=f"or str, not {type(form).__name__}")
+    for form in b"\\x0", b"\\x0g", b"\\x", "\\x\u0663\u0663":
+        raises(FormatError, BloomFilter.load, form)
     for name in bloomtype.__all__:
         ok(hasattr(bloomtype, name), f"{name} is exported")
     for kind in FormatError, ParameterError, MismatchError, ElementValueError:
@@ -330,10 +356,15 @@ def test_forms():
 
 def test_counter():
     """The dense counter of doc/format.md, over 1, 1, 2, 3 and 4."""
-    counter = BloomCounter.load(
+    text = (
         "\\x0101040314000000cdcccc3d00000000000000004000000000000000"
         "2000000000000300100000000001010000000110000000000020010100000001"
     )
+    counter = BloomCounter.load(text)
+    again, other = BloomCounter.load(text), BloomCounter.load(text.replace("2001", "3001"))
+    same((counter == again, hash(counter) == hash(again), counter == other), (True, True, False),
+         "counters are equal if their bytes are")  # fmt: skip
+    raises(TypeError, BloomFilter(64, layout="classic").fold_like, counter, says="not BloomCounter")
     same([counter.count(value) for value in (1, 2, 3, 4, 142, 5)], [2, 1, 1, 1, 1, 0], "what elements read")
     same([value in counter for value in (1, 142, 5)], [True, True, False], "what the counter contains")
     for got, wanted in (
@@ -347,8 +378,18 @@ def test_counter():
     for value in "1", 1.0, True, None:
         raises(ElementTypeError, counter.count, value)
         raises(ElementTypeError, counter.__contains__, value)
-    for level in 0, 16, -1:
-        raises(ParameterError, counter.at_least, level)
+    raises(ElementTypeError, counter.count, 1j, says="elements of type complex")
+    for level in 0, 16, -1, 10**5000:
+        raises(ParameterError, counter.at_least, level=level)
+    for level in 1.5, "1", None:
+        raises(TypeError, counter.at_least, level, says="integer")
+    # One hash and a number in blocks of 512 positions of 4 bits.
+    sparse = struct.pack("<4BIfQQQ", 1, 0, 5, 3, 20, 0.1, 0, 512, 7)
+    same(BloomCounter.load(sparse + b"\x0f\0").cardinality(), 1.0, "a sparse counter")
+    for number in 0, 16:
+        raises(FormatError, BloomCounter.load, sparse + struct.pack("<H", number), says=f"number of an element is {number}")
+    large = struct.pack("<4BIfQQ", 1, 0, 5, 3, 0, 0.1, 0, 2**29 + 512)
+    raises(FormatError, BloomCounter.load, large, says="536871424 positions of 4 bits")
 
 
 for test in (
