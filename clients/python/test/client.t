@@ -180,7 +180,7 @@ def test_equal_values():
         [at_noon, at_noon.astimezone(zone(hours=5, minutes=30))], [b"ab", bytearray(b"ab"), memoryview(b"ab")],
         [Char("ab"), Char("ab  "), Char("ab ")], ["ok", Named.OK], [2, type("Whole", (int,), {})(2)],
         [datetime.timedelta(hours=36), datetime.timedelta(days=1, hours=12)],
-        [MacAddr("08:00:2b:01:02:03"), MacAddr("08002B010203"), MacAddr("0800.2b01.0203"), MacAddr(b"\x08\0\x2b\1\2\3")],
+        [*map(MacAddr, ("08:00:2b:01:02:03", "08002B010203", "0800.2b01.0203", b"\x08\0\x2b\1\2\3"))],
         [ipaddress.ip_interface("::1"), ipaddress.ip_address("::1"), ipaddress.ip_network("::1/128")],
     ):  # fmt: skip
         same(len({BloomFilter.build([value], 100).to_bytes() for value in equal}), 1, f"one element: {equal}")
@@ -387,7 +387,8 @@ def test_counter():
     sparse = struct.pack("<4BIfQQQ", 1, 0, 5, 3, 20, 0.1, 0, 512, 7)
     same(BloomCounter.load(sparse + b"\x0f\0").cardinality(), 1.0, "a sparse counter")
     for number in 0, 16:
-        raises(FormatError, BloomCounter.load, sparse + struct.pack("<H", number), says=f"number of an element is {number}")
+        data = sparse + struct.pack("<H", number)
+        raises(FormatError, BloomCounter.load, data, says=f"number of an element is {number}")
     large = struct.pack("<4BIfQQ", 1, 0, 5, 3, 0, 0.1, 0, 2**29 + 512)
     raises(FormatError, BloomCounter.load, large, says="536871424 positions of 4 bits")
 
