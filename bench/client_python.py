@@ -7,18 +7,21 @@ Compares with those of pybloomfilter (pybloomfiltermmap3, in C), rbloom (in Rust
 be imported: put their directories into PYTHONPATH. BLOOMTYPE_CLIENT names another directory with the client, such as
 one where "setup.py build_ext --inplace" has built its module in C. All filters have room for N elements at 1 %. One
 call adds or probes one element. Prints nanoseconds of processor time per call, and minimum, median and maximum of the
-ratio of 5 runs by turns. A ratio above 1 means that the client is slower.
+ratio of 5 runs by turns. A ratio above 1 means that the client is slower. Then compares reading a dense counter with
+probing a filter, and prints the seconds of folding filters that have many possible sizes.
 """
 
 import gc
 import os
+import random
 import statistics
+import struct
 import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.environ.get("BLOOMTYPE_CLIENT", os.path.join(HERE, "..", "clients", "python")))
-from bloomtype import BloomFilter, geometry  # noqa: E402
+from bloomtype import BloomCounter, BloomFilter, geometry  # noqa: E402
 
 REPEATS = 5
 RATE = 0.01
@@ -86,6 +89,35 @@ def compare(kind, n, values, name, make):
             min(ratios), statistics.median(ratios), max(ratios)), flush=True)  # fmt: skip
 
 
+def encoded(flags, bits, payload):
+    return struct.pack("<4BIfQQ", 1, 0, flags, 6, 20, RATE, 0, bits) + payload
+
+
+def compare_counter(n):
+    """Probes of a filter of the same size and of what it contains: both read all positions of an element."""
+    whole = BloomFilter.build(range(n), n, RATE)
+    for flags, width in (4, 4), (12, 8), (20, 16):
+        counter = BloomCounter.load(encoded(flags, whole.bits, b"\x11" * (whole.bits * width // 8)))
+        pairs = [[probe(one, range(n)) for one in (counter, whole)] for _ in range(REPEATS)]
+        ratios = [reading / probing for reading, probing in pairs]
+        print("counter of %2d bits, %d elements: %.0f ns, times a probe of a filter: %.2f %.2f %.2f" % (
+            width, n, statistics.median(reading for reading, _ in pairs) / n * 1e9,
+            min(ratios), statistics.median(ratios), max(ratios)), flush=True)  # fmt: skip
+
+
+def time_folds(n, blocks):
+    rng = random.Random(1)
+    hashes = sorted({rng.getrandbits(64) for _ in range(n)})
+    whole = BloomFilter.load(encoded(1, 512 * blocks, struct.pack("<%dQ" % len(hashes), *hashes)))
+    seconds = []
+    for _ in range(REPEATS):
+        start = time.process_time()
+        whole.fold(RATE)
+        seconds.append(time.process_time() - start)
+    print("fold of %d hashes and %d blocks: %.2f %.2f %.2f s" % (
+        n, blocks, min(seconds), statistics.median(seconds), max(seconds)), flush=True)  # fmt: skip
+
+
 def main(counts):
     print("Python %s, the client %s" % (sys.version.split()[0], geometry.IMPLEMENTATION))
     others = list(peers())
@@ -95,6 +127,9 @@ def main(counts):
         for kind, values in ("int", list(range(2 * n))), ("str", ["user%d" % i for i in range(2 * n)]):
             for name, make in others:
                 compare(kind, n, values, name, make)
+        compare_counter(n)
+    time_folds(1_000_000, 2**22)
+    time_folds(100_000, 3_603_600)  # 360 divisors
 
 
 if __name__ == "__main__":

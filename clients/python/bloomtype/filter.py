@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
-from typing import Iterable, List, Mapping, Optional, Set, Tuple
+from typing import Iterable, Mapping, Optional, Set, Tuple
 
 from xxhash import xxh64_intdigest
 
@@ -394,8 +394,8 @@ class BloomFilter:
     def _least_blocks(self, rate: float) -> int:
         """The least number of blocks at which the filter, which is blocked, has at most this rate.
 
-        Goes from large sizes to small ones: a dense filter is folded from a multiple of its size, and no size is tried
-        that divides one with a higher rate, because folding never lowers the rate.
+        Folding never lowers the rate. So no divisor of a size with a higher rate is the least one. A filter is folded
+        step by step, because a small one folds faster.
         """
         divisors = geometry.divisors(self._geometry.blocks)
         primes = [q for q in divisors if sum(q % d == 0 for d in divisors) == 2]
@@ -405,20 +405,19 @@ class BloomFilter:
             least = divisors[len(few)]  # the rate of a sparse filter does not depend on its size
         else:
             few, least = divisors, self._geometry.blocks
-        tried: Set[int] = set()
-        too_few: List[int] = []
-        for blocks in reversed(few):
-            pending = [] if any(t % blocks == 0 for t in too_few) else [(self, blocks)]
+        candidates = {b for b in few if b < least}
+        for start in reversed(few):
+            pending = [(self, start)]
             while pending:
                 source, blocks = pending.pop()
-                if blocks in tried:
+                if not any(blocks % c == 0 for c in candidates):
                     continue
-                tried.add(blocks)
                 folded = source._resized(BLOCK_BITS * blocks)
                 if folded.current_rate() > rate:
-                    too_few.append(blocks)
+                    candidates = {c for c in candidates if blocks % c}
                     continue
                 least = min(least, blocks)
+                candidates = {c for c in candidates if c < least}
                 pending += [(folded, blocks // q) for q in primes if blocks % q == 0]
         return least
 
