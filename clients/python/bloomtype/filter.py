@@ -413,11 +413,14 @@ class BloomFilter:
                 if not any(blocks % c == 0 for c in candidates):
                     continue
                 folded = source._resized(BLOCK_BITS * blocks)
-                if folded.current_rate() > rate:
+                folded_rate = folded.current_rate()
+                if folded_rate > rate * (1 + 1e-9):  # more than rounding can do
                     candidates = {c for c in candidates if blocks % c}
                     continue
-                least = min(least, blocks)
-                candidates = {c for c in candidates if c < least}
+                candidates.discard(blocks)
+                if folded_rate <= rate:
+                    least = min(least, blocks)
+                    candidates = {c for c in candidates if c < least}
                 pending += [(folded, blocks // q) for q in primes if blocks % q == 0]
         return least
 

@@ -317,6 +317,11 @@ def test_folds(rng):
         for one in sparse, dense:
             for rate in 0.001, 0.01, 0.1, 0.5:
                 compare_fold(one, rate)
+    # All blocks are equal, and so is the rate at every size, except for rounding.
+    for ones, blocks in (225, 375), (255, 245), (255, 385), (267, 81), (267, 135), (267, 162), (267, 189), (256, 360):
+        header = struct.pack("<4BIfQQ", 1, 0, 0, 6, 20, 0.01, 0, 512 * blocks)
+        one = BloomFilter.load(header + blocks * (2**ones - 1).to_bytes(64, "little"))
+        compare_fold(one, one.current_rate())
 
 
 def test_sizes(rng):
