@@ -131,10 +131,11 @@ function classicBits(n, p) {
 
 /** p in single precision, after a check of its range. */
 export function checkedRate(p) {
-    if (typeof p !== "number" || !(p >= 1e-9 && p <= 0.5)) {
+    const rate = Math.fround(p);
+    if (typeof p !== "number" || !(rate >= Math.fround(1e-9) && rate <= 0.5)) {
         throw new RangeError("the false-positive rate must be a number from 1e-9 to 0.5");
     }
-    return Math.fround(p);
+    return rate;
 }
 
 /** The number of bits for n elements at the rate p. */

@@ -143,6 +143,14 @@ test("the false-positive rate is the one that was asked for", () => {
     }
 });
 
+test("a rate that rounds to a limit is within it", () => {
+    for (const falsePositiveRate of [1e-9, 0.5]) {
+        const { requestedRate } = BloomFilter.create(10, { falsePositiveRate });
+        assert.equal(BloomFilter.create(10, { falsePositiveRate: requestedRate }).requestedRate, requestedRate);
+    }
+    assert.equal(BloomFilter.create(10, { falsePositiveRate: 0.5 + 2 ** -25 }).requestedRate, 0.5);
+});
+
 test("a saturated filter contains everything and has no estimate", () => {
     for (const layout of [0, 1]) {
         const full = BloomFilter.from(dense({ layout, m: 1024 }, 255));
