@@ -379,7 +379,66 @@ def test_report():
         for sample in 100, 20:
             looked_at = int(session.ask(f"SELECT looked_at {HERE.format(sample)} AND relname = 'many'")[0])
             same(looked_at, sample, f"a sample of {sample} filters reads that many")
+        check_hidden_filters(session)
         check_rights(session)
+        check_attack(session)
+
+
+UNUSUAL_TABLES = r"""
+CREATE TABLE bloated AS
+    SELECT i, repeat('x', 7000) AS filler, NULL::bloomfilter AS f FROM generate_series(1, 445) AS i;
+ALTER TABLE bloated ALTER filler SET STORAGE PLAIN;
+UPDATE bloated SET filler = repeat('y', 7000), f = CASE WHEN i = 300 THEN (SELECT f FROM plain) END;
+DELETE FROM bloated WHERE i <> 300;
+CREATE TABLE half_null AS SELECT CASE WHEN i % 2 = 0 THEN bloom_add(bloom_create(10), i) END AS f
+    FROM generate_series(1, 1000) AS i;
+CREATE TABLE parent AS SELECT f FROM plain;
+CREATE TABLE child () INHERITS (parent);
+INSERT INTO child SELECT f FROM plain;
+CREATE TABLE no_room AS SELECT bloomfilter '\x01010120000000000700000000000000000000004000000000000000' AS f;
+ANALYZE bloated, half_null, parent, child"""
+
+
+def check_hidden_filters(session):
+    """The figures of tables with dead rows, NULLs, children and a filter that has room for no element."""
+    session.ask(UNUSUAL_TABLES)
+    rows = {row[0]: row[1:] for row in session.rows(
+        f"SELECT relation, filters, looked_at, overfull, coalesce(percent_full, -1) {HERE.format('')}")}
+    same(rows["bloated"][:3], ["1", "1", "1"], "a single filter between dead rows is always found")
+    same(rows["half_null"][:2], ["500", "100"], "NULL is no filter")
+    same([rows[name][0] for name in ("parent", "child")], ["1", "1"], "a parent does not count the filters of its child")
+    same(rows["no_room"][3], "-1", "a filter that has room for no element has no percentage")
+
+
+ATTACK = """
+CREATE TABLE {0}.loot (of name);
+CREATE FUNCTION {0}.keep(of name) RETURNS void SECURITY DEFINER LANGUAGE sql AS 'INSERT INTO {0}.loot VALUES (of)';
+CREATE FUNCTION {0}.attack(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_user <> '{0}' THEN PERFORM {0}.keep(current_user); END IF;
+    RETURN i;
+END $$;
+CREATE TABLE {0}.bait (f {1}.bloomfilter);
+INSERT INTO {0}.bait VALUES ({1}.bloom_create(10));
+GRANT USAGE ON SCHEMA {0} TO PUBLIC;
+GRANT SELECT ON {0}.bait TO PUBLIC;
+CREATE INDEX ON {0}.bait (({0}.attack(1)));
+ALTER TABLE {0}.bait ENABLE ROW LEVEL SECURITY;
+CREATE POLICY attack ON {0}.bait USING ({0}.attack(1) = 1)"""
+
+
+def check_attack(session):
+    """A query of a superuser runs the expression of the index, and one of another role also the policy."""
+    role = "guides_attacker"
+    try:
+        session.ask(f"CREATE ROLE {role}; CREATE SCHEMA {role} AUTHORIZATION {role}; SET ROLE {role}")
+        session.ask(ATTACK.format(role, extension_schema()))
+        session.ask("RESET ROLE; SELECT FROM filter_report()")
+        same(session.ask(f"SELECT of FROM {role}.loot"), [], "the report runs no code of another role")
+        session.ask(f"SELECT f FROM {role}.bait")
+        same(len(session.ask(f"SELECT DISTINCT of FROM {role}.loot")), 1, "which any other query does")
+    finally:
+        session.ask(f"RESET ROLE; DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
 
 
 def check_rights(session):
