@@ -240,6 +240,16 @@ def test_small_in_large():
     for row in rows:
         deviations.add(float(row), small / 2, math.sqrt(rate * (1 - rate) * small / 2) / (1 - rate))
     deviations.check()
+    same(ask("SELECT found_in(bloom_create(20), bloom_agg(i, 20)) IS NULL FROM generate_series(1, 100000) AS i"), ["t"],
+         "found_in answers NULL for a filter with all bits set")  # fmt: skip
+
+
+def test_summarize():
+    with Session() as session:
+        session.ask(recipes.block("similarity.md", "CREATE FUNCTION summarize"))
+        session.ask("INSERT INTO purchases VALUES ('closed', 1), ('open', 1), (NULL, 2); SELECT summarize()")
+        session.ask("DELETE FROM purchases WHERE shop = 'closed'; SELECT summarize()")
+        same(session.ask("SELECT shop FROM shops"), ["open"], "summarize keeps the shops that have purchases")
 
 
 # The rollups
@@ -287,6 +297,34 @@ def test_rollups():
         check_counts(session, weeks)
         check_flow(session, weeks)
         check_cohorts(session, weeks)
+        check_next_week(session)
+        check_unchanged(session)
+
+
+def check_next_week(session):
+    """A visitor comes in the last week, a week without visitors follows, and then a newcomer comes with another."""
+    monday = MONDAY + datetime.timedelta(7 * (WEEKS + 1))
+    session.ask(f"""
+        INSERT INTO visits VALUES ('{monday}', 'A', -1);
+        INSERT INTO visits SELECT '{monday}', 'A', visitor FROM visits_all WHERE day = '{monday}'::date - 14;
+        SELECT roll_up('{monday}', '{monday}');
+        REFRESH MATERIALIZED VIEW weekly""")
+    same(session.rows(f"SELECT round(new), stayed, lost FROM flow WHERE week = '{monday}'"), [["1", "0", "0"]],
+         "daily-rollups.md: nobody stays after a week without visitors")  # fmt: skip
+    session.ask(insert_of_cohorts())
+    same(session.ask(f"SELECT newcomers @> -1 FROM cohorts WHERE week = '{monday}'"), ["t"],
+         "daily-rollups.md: the next week gets its cohort")  # fmt: skip
+
+
+def insert_of_cohorts():
+    return recipes.block("daily-rollups.md", "CREATE TABLE cohorts").split(";", 1)[1]
+
+
+def check_unchanged(session):
+    before = session.rows("SELECT ctid, xmin FROM daily ORDER BY day, country")
+    session.ask("SELECT roll_up('2026-01-05', '2026-12-31')")
+    same(session.rows("SELECT ctid, xmin FROM daily ORDER BY day, country"), before,
+         "daily-rollups.md: roll_up writes no filter that stays as it is")  # fmt: skip
 
 
 def check_counts(session, weeks):
@@ -458,4 +496,5 @@ def check_rights(session):
         session.ask(f"RESET ROLE; DROP OWNED BY {names}; DROP ROLE {names}")
 
 
-run(test_report, test_constants, test_classic_constants, test_rates, test_random_sets, test_small_in_large, test_rollups)
+run(test_report, test_constants, test_classic_constants, test_rates, test_random_sets, test_small_in_large, test_summarize,
+    test_rollups)
