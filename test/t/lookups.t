@@ -5,6 +5,7 @@ Four sessions register names, or deliver events in batches and one by one, at ra
 a part of the transactions is rolled back. What is committed must be there, once, and no session may see a deadlock.
 """
 
+import hashlib
 import itertools
 import json
 import random
@@ -85,6 +86,42 @@ def test_usernames():
     wrong = ask("""SELECT part FROM name_filters WHERE f <>
         (SELECT bloom_create(600) | bloom_agg(key, 600) FROM accounts WHERE part_of(key) = part)""")
     same(wrong, [], "the filters have the committed names and no other")
+
+
+def test_names_left_alone():
+    """What does not add a name does not write a filter, and an emptied table leaves empty filters."""
+    part, state = "part_of('alice')", "SELECT part, xmin, ctid FROM name_filters ORDER BY part"
+    ask("INSERT INTO accounts (name) VALUES ('Alice')")
+    before = ask(state)
+    ask("UPDATE accounts SET name = upper(name)")
+    same(ask(state), before, "an update that keeps the keys writes no filter")
+    ask(f"DELETE FROM name_filters WHERE part = {part}")
+    same(ask("SELECT is_taken('alice')"), ["t"], "a name whose part is missing is looked up")
+    ask(f"INSERT INTO name_filters SELECT {part}, bloom_create(600); TRUNCATE accounts")
+    ask(recipes.block("usernames.md", "LOCK TABLE accounts IN SHARE MODE"))
+    same(ask("SELECT count(*) FROM name_filters WHERE f <> bloom_create(600)"), ["0"], "no accounts, no names")
+
+
+def test_old_snapshot():
+    """A snapshot from before a rebuild shows names that the filter has no more."""
+    alice = "INSERT INTO accounts (name) VALUES ('Alice')"
+    ask(alice)
+    with Session() as session:
+        session.each("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM accounts")
+        ask("DELETE FROM accounts")
+        ask(recipes.block("usernames.md", "LOCK TABLE accounts IN SHARE MODE"))
+        same(session.attempt(alice)[1], "40001", "the registration of such a name fails")
+
+
+def test_choice():
+    """An application chooses the same part and shard."""
+    names = [f"name{number}" for number in range(1000)]
+    parts = [int.from_bytes(hashlib.sha256(name.encode()).digest()[:2], "big") & 63 for name in names]
+    same(ask("SELECT part_of('name' || i) FROM generate_series(0, 999) AS i"), [str(part) for part in parts],
+         "the part of a name")  # fmt: skip
+    ids = [event(number) for number in range(1000)]
+    shards = [str(uuid.UUID(id).int & 255) for id in ids]
+    same(ask(f"SELECT shard_of(id) FROM unnest('{{{','.join(ids)}}}'::uuid[]) AS id"), shards, "the shard of an id")
 
 
 # Events
@@ -195,6 +232,31 @@ def test_isolation():
             same(session.attempt(f"SELECT only_new(ARRAY['{id}'::uuid])")[1], "0A000", f"{isolation} is refused")
 
 
+def test_refusal():
+    """An event that the filters cannot hold is an error, as a missing id is without them."""
+    first, second = event(-2), event(-3)
+    statements = [recipes.block("deduplication.md", f"PREPARE {name} ").split("EXECUTE")[0].split("SELECT json_agg")[0]
+                  for name in ("receive", "receive_one", "receive_exactly")]  # fmt: skip
+    deliveries = {
+        "only_new": "SELECT only_new(ARRAY[%s]::uuid[])",
+        "receive": """EXECUTE receive(json_build_array(json_build_object('id', %s, 'body', '')))""",
+        "receive_one": "EXECUTE receive_one(%s, '')",
+        "receive_exactly": """EXECUTE receive_exactly(json_build_array(json_build_object('id', %s, 'body', '')))""",
+    }
+    ask("TRUNCATE events")
+    with Session() as session:
+        session.each(*statements)
+        for name, sql in deliveries.items():
+            same(session.attempt(sql % "NULL")[1], "23502", f"{name} refuses NULL")
+        ask(f"DELETE FROM seen WHERE shard = shard_of('{first}')")
+        for name, sql in deliveries.items():
+            same(session.attempt(sql % f"'{first}'")[1], "23502", f"{name} refuses an id without a shard")
+        ask("TRUNCATE seen")
+        for name, sql in deliveries.items():
+            same(session.attempt(sql % f"'{second}'")[1], "23502", f"{name} refuses an id without a generation")
+    same(ask("SELECT count(*) FROM events"), ["0"], "and nothing is stored")
+
+
 # Traces
 
 def test_closing():
@@ -211,9 +273,13 @@ def test_closing():
         early.ask("COMMIT")
         same(closing.result(PATIENCE)[1], "00000", "the segment closes when its writer has ended")
         same(inserting.result(PATIENCE)[1], "23514", "a writer that comes later is refused")
+    with Session() as session:
+        session.ask("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        same(session.attempt("SELECT close_segment('spans_1')")[1], "0A000", "REPEATABLE READ is refused")
     same(ask(f"SELECT traces @> '{event(1)}'::uuid FROM segments"), ["t"], "the filter has the early span")
     same(ask(f"SELECT count(*) FROM find_trace('{event(1)}')"), ["1"], "and the search finds it")
     same(ask(f"SELECT count(*) FROM candidates('{event(3)}')"), ["0"], "another trace has no candidate")
 
 
-run(test_usernames, test_deduplication, test_meeting, test_isolation, test_closing)
+run(test_usernames, test_names_left_alone, test_old_snapshot, test_deduplication, test_choice, test_meeting,
+    test_isolation, test_refusal, test_closing)  # fmt: skip
