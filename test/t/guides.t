@@ -471,12 +471,14 @@ def check_attack(session):
     try:
         session.ask(f"CREATE ROLE {role}; CREATE SCHEMA {role} AUTHORIZATION {role}; SET ROLE {role}")
         session.ask(ATTACK.format(role, extension_schema()))
-        session.ask("RESET ROLE; SELECT FROM filter_report()")
+        session.ask(f"RESET ROLE; CREATE TABLE {role}.ours AS SELECT f FROM plain")
+        same(session.ask(f"SELECT relation FROM filter_report() WHERE relation = '{role}.ours'::regclass"), [],
+             "the report reads no table that the owner of its schema could replace")
         same(session.ask(f"SELECT of FROM {role}.loot"), [], "the report runs no code of another role")
         session.ask(f"SELECT f FROM {role}.bait")
         same(len(session.ask(f"SELECT DISTINCT of FROM {role}.loot")), 1, "which any other query does")
     finally:
-        session.ask(f"RESET ROLE; DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
+        session.ask(f"RESET ROLE; DROP TABLE IF EXISTS {role}.ours; DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
 
 
 def check_rights(session):
