@@ -81,7 +81,10 @@ export class BloomFilter {
     }
 
     static create(expectedItems, options = {}) {
-        const { falsePositiveRate = 0.01, layout = "blocked", seed = 0n, type } = options;
+        const { falsePositiveRate = 0.01, layout = "blocked", seed = 0n, type, ...unknown } = Object(options);
+        if (typeof options !== "object" || Object.keys(unknown).length > 0) {
+            throw new TypeError("the options are falsePositiveRate, layout, seed and type");
+        }
         const items = checkedItems(expectedItems);
         const rate = checkedRate(falsePositiveRate);
         const number = checkedLayout(layout);

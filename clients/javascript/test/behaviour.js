@@ -143,6 +143,12 @@ test("the false-positive rate is the one that was asked for", () => {
     }
 });
 
+test("an unknown option is an error", () => {
+    assert.throws(() => BloomFilter.create(10, { rate: 0.1 }), /TypeError: the options are/);
+    assert.throws(() => BloomFilter.build([1], { expectedItems: 10, falsepositiverate: 0.1 }), /TypeError: the options are/);
+    assert.throws(() => BloomFilter.create(10, 0.1), /TypeError: the options are/);
+});
+
 test("a rate that rounds to a limit is within it", () => {
     for (const falsePositiveRate of [1e-9, 0.5]) {
         const { requestedRate } = BloomFilter.create(10, { falsePositiveRate });
