@@ -1,10 +1,6 @@
 """Sessions for the cases of `script/bench peers`, and checks that a query runs by the plan that its case names."""
-import os
-import sys
-
-sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import measure  # noqa: E402
-from session import in_order  # noqa: E402
+import measure
+from session import in_order  # measure lets this line find it
 
 SERIAL = "max_parallel_workers_per_gather = 0", "jit = off", "client_min_messages = warning"
 
