@@ -10,9 +10,8 @@ import random
 import threading
 import time
 from collections import namedtuple
-from concurrent.futures import ThreadPoolExecutor
 
-from session import Session, ask, each, in_thread, run
+from session import Session, ask, each, in_thread, run, together
 from tap import ok, same
 
 PATIENCE = 60  # seconds
@@ -321,15 +320,8 @@ def test_waiting_key():
 
 # Many sessions at random
 
-def together(work):
-    """Runs work(number, session) in several threads, each with a session of its own; returns the results."""
-
-    def in_session(number):
-        with Client() as session:
-            return work(number, session)
-
-    with ThreadPoolExecutor(SESSIONS) as executor:
-        return list(executor.map(in_session, range(SESSIONS)))
+def in_all_sessions(work):
+    return together(*[work] * SESSIONS, session_class=Client)
 
 
 def transact(session, chosen, id, keys, isolation, roll_back):
@@ -371,7 +363,7 @@ def writer(forms, id, isolation):
 def test_stress():
     def check(name, forms, id, isolation):
         ask(RESET)
-        committed = sum(together(writer(forms, id, isolation)), [])
+        committed = sum(in_all_sessions(writer(forms, id, isolation)), [])
         holds_exactly(id, committed, f"{name}: the filter is that of the {len(committed)} keys committed")
 
     for name, form in SAFE.items():
@@ -405,7 +397,7 @@ def test_side_table():
             unfinished.pop()
         return missed
 
-    same(sum(together(work), []), [], "a key in the side table or the filter is always found")
+    same(sum(in_all_sessions(work), []), [], "a key in the side table or the filter is always found")
     with Session() as session:
         session.ask(MERGE_NEW, {"id": 1})
     holds_exactly(1, [1000 * (number + 1) + i for number in range(SESSIONS - 2) for i in range(4 * TRANSACTIONS)],
@@ -444,7 +436,7 @@ def test_shards():
             for first in range(0, 10 * TRANSACTIONS, 10)
         ]
 
-    same(set(sum(together(work), [])), {"00000"}, f"{SESSIONS} sessions that add to {SHARDS} filters: no deadlock")
+    same(set(sum(in_all_sessions(work), [])), {"00000"}, f"{SESSIONS} sessions that add to {SHARDS} filters: no deadlock")
     wrong = ask("""SELECT count(*) FROM shards WHERE f <>
         (SELECT bloom_create(1000) | bloom_agg(key, 1000) FROM sharded WHERE shard_of(key) = shard)""")
     same(wrong, ["0"], "each has the keys of its part")

@@ -11,10 +11,9 @@ import json
 import random
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 
 import recipes
-from session import Session, ask, in_thread, run
+from session import Session, ask, in_thread, run, together
 from tap import ok, same
 
 SESSIONS = 4
@@ -23,15 +22,10 @@ PATIENCE = 60  # seconds
 SEED = 20261122
 
 
-def together(*works):
+def at_random(*works):
     """Runs each work(session, randomness) in a thread with a session of its own; returns their results."""
-
-    def in_session(number):
-        with Session() as session:
-            return works[number](session, random.Random(f"{SEED} {number}"))
-
-    with ThreadPoolExecutor(len(works)) as executor:
-        return list(executor.map(in_session, range(len(works))))
+    return together(*[lambda number, session, work=work: work(session, random.Random(f"{SEED} {number}"))
+                      for work in works])  # fmt: skip
 
 
 def in_transaction(session, randomness, sql):
@@ -73,7 +67,7 @@ def rebuild(session, randomness):
 
 def test_usernames():
     ask(recipes.block("usernames.md", "CREATE TABLE accounts"))
-    results = together(*[register] * SESSIONS, rebuild)
+    results = at_random(*[register] * SESSIONS, rebuild)
     same(set.union(*(states for states, _ in results)), {"00000"}, "registrations and rebuilding: no deadlock")
     committed = {name.lower() for _, names in results for name in names}
     found = ask("SELECT key FROM accounts")
@@ -167,7 +161,7 @@ def begin_generations(session, randomness):
 
 def test_deduplication():
     ask(recipes.block("deduplication.md", "CREATE TABLE seen"))
-    results = together(*[prepared] * SESSIONS, begin_generations)
+    results = at_random(*[prepared] * SESSIONS, begin_generations)
     same(set.union(*(states for states, _ in results)), {"00000"}, "deliveries and new generations: no deadlock")
     committed = set.union(*(numbers for _, numbers in results))
     stored = ask("SELECT id FROM events")

@@ -131,6 +131,17 @@ def in_thread(function, *arguments):
     return future
 
 
+def together(*works, session_class=Session):
+    """Runs each work(number, session) in a thread with a session of its own; returns their results."""
+
+    def in_session(number):
+        with session_class() as session:
+            return works[number](number, session)
+
+    with concurrent.futures.ThreadPoolExecutor(len(works)) as executor:
+        return list(executor.map(in_session, range(len(works))))
+
+
 def ask(sql, settings="", **parameters):
     """The lines of a string of statements, run in a session of its own."""
     with Session(settings, **parameters) as session:
