@@ -52,7 +52,7 @@ is_sparse(const sample *filter)
 static bf_params
 params_for(bf_layout layout, double rate, uint64_t n)
 {
-	bf_params	params = {.layout = layout, .rate = (float) rate};
+	bf_params	params = {.layout = layout, .rate = (float) rate, .cell_bits = 1};
 
 	params.k = bf_k_for_rate(layout, params.rate);
 	params.m = bf_bits_for(&solutions, layout, params.k, params.rate, n);

@@ -61,42 +61,42 @@ run_fold(size_t size)
 	bf_fold(a, b, size / BF_BLOCK_BYTES / 2, 2);
 }
 
-static uint32_t counter_bits;
+static uint32_t cell_bits;
 
 static void
 run_sum(size_t size)
 {
-	sink += bf_combine_numbers(a, b, size, counter_bits, BF_SUM);
+	sink += bf_combine_numbers(a, b, size, cell_bits, BF_SUM);
 }
 
 static void
 run_difference(size_t size)
 {
-	sink += bf_combine_numbers(a, b, size, counter_bits, BF_DIFFERENCE);
+	sink += bf_combine_numbers(a, b, size, cell_bits, BF_DIFFERENCE);
 }
 
 static void
 run_greater(size_t size)
 {
-	sink += bf_combine_numbers(a, b, size, counter_bits, BF_GREATER);
+	sink += bf_combine_numbers(a, b, size, cell_bits, BF_GREATER);
 }
 
 static void
 run_threshold(size_t size)
 {
-	bf_threshold(a, b, size * 8 / counter_bits, counter_bits, 3);
+	bf_threshold(a, b, size * 8 / cell_bits, cell_bits, 3);
 }
 
 static void
 run_decay(size_t size)
 {
-	bf_decay_numbers(a, size, counter_bits, 1);
+	bf_decay_numbers(a, size, cell_bits, 1);
 }
 
 static void
 run_total(size_t size)
 {
-	sink += bf_sum_of_numbers(a, size, counter_bits);
+	sink += bf_sum_of_numbers(a, size, cell_bits);
 }
 
 static double
@@ -152,7 +152,7 @@ measure_counters(size_t size)
 	measure("sum", run_sum, size, 3, 2);
 	measure("difference", run_difference, size, 3, 2);
 	measure("greater", run_greater, size, 3, 2);
-	measure("threshold", run_threshold, size, 1 + 1.0 / counter_bits, 2);
+	measure("threshold", run_threshold, size, 1 + 1.0 / cell_bits, 2);
 	measure("decay", run_decay, size, 2, 2);
 	measure("total", run_total, size, 1, 2);
 }
@@ -171,9 +171,9 @@ main(void)
 	printf("%-10s %9s   %-27s   ratio min/med/max\n", "", "size", "speed min/med/max");
 	for (int i = 0; i < 3; i++)
 		measure_filters(sizes[i]);
-	for (counter_bits = 4; counter_bits <= 16; counter_bits *= 2)
+	for (cell_bits = 4; cell_bits <= 16; cell_bits *= 2)
 	{
-		printf("numbers of %u bits, bytes read and written\n", counter_bits);
+		printf("numbers of %u bits, bytes read and written\n", cell_bits);
 		for (int i = 1; i < 3; i++)
 			measure_counters(sizes[i]);
 	}

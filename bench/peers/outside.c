@@ -74,7 +74,7 @@ static void
 filter_make(filter *f, size_t n)
 {
 	static bf_solutions solutions;
-	bf_params	params = {.layout = BF_BLOCKED, .rate = RATE, .element_class = BF_CLASS_INT8};
+	bf_params	params = {.layout = BF_BLOCKED, .rate = RATE, .element_class = BF_CLASS_INT8, .cell_bits = 1};
 
 	params.k = bf_blocked_k(RATE);
 	params.m = bf_blocked_bits(&solutions, params.k, params.rate, n);
@@ -83,7 +83,7 @@ filter_make(filter *f, size_t n)
 		exit(1);
 	memset(f->bits, 0, params.m / 8);
 	f->model = (bf_filter) {.params = params, .payload = f->bits};
-	f->update = bf_update_of(&params, false);
+	f->update = bf_update_of(&params, BF_SUM);
 }
 
 static void

@@ -7,7 +7,7 @@
 #include "access/detoast.h"
 #include "aggregate/base_filter.h"
 #include "core/hash.h"
-#include "filter/value.h"
+#include "value/value.h"
 #include "nodes/primnodes.h"
 #include "utils/fmgrprotos.h"
 

@@ -5,43 +5,21 @@
  */
 #include "pg/pg_compat.h"
 
-#include "aggregate/accumulator.h"
 #include "aggregate/base_filter.h"
 #include "aggregate/bloom_agg.h"
-#include "filter/errors.h"
+#include "build/accumulator.h"
 #include "pg/aggregate_context.h"
 #include "pg/element.h"
+#include "pg/sql_function.h"
 #include "utils/float.h"
+#include "value/parameters.h"
 
-PG_FUNCTION_INFO_V1(bloomfilter_agg_self_sized);
-PG_FUNCTION_INFO_V1(bloomfilter_agg_sized);
-PG_FUNCTION_INFO_V1(bloomfilter_agg_extend);
-PG_FUNCTION_INFO_V1(bloomfilter_agg_combine);
-PG_FUNCTION_INFO_V1(bloomfilter_agg_serialize);
-PG_FUNCTION_INFO_V1(bloomfilter_agg_deserialize);
-PG_FUNCTION_INFO_V1(bloomfilter_agg_final);
-PG_FUNCTION_INFO_V1(bloomcounter_agg_self_sized);
-PG_FUNCTION_INFO_V1(bloomcounter_agg_sized);
-PG_FUNCTION_INFO_V1(bloomcounter_agg_extend);
-PG_FUNCTION_INFO_V1(bloomcounter_level_agg_self_sized);
-PG_FUNCTION_INFO_V1(bloomcounter_level_agg_sized);
-PG_FUNCTION_INFO_V1(bloomcounter_level_agg_extend);
-PG_FUNCTION_INFO_V1(bloomcounter_agg_combine);
-PG_FUNCTION_INFO_V1(bloomcounter_level_agg_combine);
-PG_FUNCTION_INFO_V1(bloomcounter_agg_serialize);
-PG_FUNCTION_INFO_V1(bloomcounter_agg_deserialize);
-PG_FUNCTION_INFO_V1(bloomcounter_agg_final);
-
-/* What an aggregate builds; the numbers begin its states. */
-typedef enum BuildType
-{
-	BUILD_FILTER = 0x626C6D31,
-	BUILD_COUNTER = 0x626C6D32
-} BuildType;
+/* A state begins with this number plus the bf_kind of what it builds. */
+#define BUILD_STATE		0x626C6D31
 
 typedef struct BuildState
 {
-	uint32		type;			/* a BuildType */
+	uint32		kind;			/* BUILD_STATE + bf_kind */
 	/* arguments that must not change within a group; unset in combined states */
 	double		expected_items; /* 0 if the filter sizes itself */
 	double		rate;
@@ -62,19 +40,19 @@ typedef struct BuildSite
  */
 typedef struct BuildForm
 {
-	BuildType	type;
-	bool		levels;			/* bloom_level_agg */
+	bf_kind		kind;
+	bf_combination combination; /* BF_GREATER in bloom_level_agg */
 	int			rest;			/* the first of the other arguments */
 } BuildForm;
 
-static const BuildForm filter_form = {BUILD_FILTER, false, 2};
-static const BuildForm count_form = {BUILD_COUNTER, false, 2};
-static const BuildForm level_form = {BUILD_COUNTER, true, 3};
+static const BuildForm filter_form = {BF_FILTER, BF_SUM, 2};
+static const BuildForm count_form = {BF_COUNTER, BF_SUM, 2};
+static const BuildForm level_form = {BF_COUNTER, BF_GREATER, 3};
 
-static uint32
-default_counter_bits(BuildType type)
+static inline BuildState *
+get_build_state(FunctionCallInfo fcinfo, int argument, bf_kind kind)
 {
-	return type == BUILD_COUNTER ? DEFAULT_COUNTER_BITS : 0;
+	return require_state(fcinfo, argument, BUILD_STATE + kind);
 }
 
 static pg_noinline BuildSite *
@@ -101,13 +79,13 @@ get_build_site(FunctionCallInfo fcinfo, const BuildForm *form)
 }
 
 static pg_noinline BuildState *
-begin_build(FunctionCallInfo fcinfo, BuildType type, bool raises, const bf_params *params)
+begin_build(FunctionCallInfo fcinfo, const BuildForm *form, const bf_params *params)
 {
 	MemoryContext context = require_aggregate(fcinfo);
 	BuildState *state = MemoryContextAllocZero(context, sizeof(*state));
 
-	state->type = type;
-	begin_accumulator(&state->accumulator, params, raises, context);
+	state->kind = BUILD_STATE + form->kind;
+	begin_accumulator(&state->accumulator, params, form->combination, context);
 	return state;
 }
 
@@ -115,20 +93,20 @@ begin_build(FunctionCallInfo fcinfo, BuildType type, bool raises, const bf_param
 static pg_noinline BuildState *
 begin_default_build(FunctionCallInfo fcinfo, const BuildForm *form)
 {
-	bf_params	params = unsized_params(DEFAULT_RATE, default_counter_bits(form->type));
+	bf_params	params = unsized_params(DEFAULT_RATE, bloom_types[form->kind].default_cell_bits);
 
-	return begin_build(fcinfo, form->type, form->levels, &params);
+	return begin_build(fcinfo, form, &params);
 }
 
 /* Reads the level of an element. */
 static uint32
-get_level(FunctionCallInfo fcinfo, uint32 counter_bits)
+get_level(FunctionCallInfo fcinfo, uint32 cell_bits)
 {
 	if (PG_ARGISNULL(2))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("\"level\" must not be null")));
-	return check_number("level", PG_GETARG_INT32(2), counter_bits);
+	return check_number("level", PG_GETARG_INT32(2), cell_bits);
 }
 
 /* Adds argument 1 unless it is NULL. */
@@ -143,13 +121,13 @@ add_argument(FunctionCallInfo fcinfo, const BuildForm *form, BuildState *state,
 		return;
 	adopt_element_class(params, element->element_class);
 	hash = element->hash(PG_GETARG_DATUM(1), params->seed);
-	if (form->type == BUILD_FILTER)
+	if (form->kind == BF_FILTER)
 		accumulate_hash(&state->accumulator, hash);
-	else if (!form->levels)
+	else if (form->combination == BF_SUM)
 		accumulate_number(&state->accumulator, hash, 1);
 	else
 	{
-		accumulate_number(&state->accumulator, hash, get_level(fcinfo, params->counter_bits));
+		accumulate_number(&state->accumulator, hash, get_level(fcinfo, params->cell_bits));
 		state->accumulator.levels = true;
 	}
 }
@@ -159,7 +137,7 @@ static pg_attribute_always_inline Datum
 build_self_sized(FunctionCallInfo fcinfo, const BuildForm *form)
 {
 	BuildSite  *site = get_build_site(fcinfo, form);
-	BuildState *state = require_state(fcinfo, 0, form->type);
+	BuildState *state = get_build_state(fcinfo, 0, form->kind);
 
 	if (state == NULL)
 		state = begin_default_build(fcinfo, form);
@@ -170,10 +148,10 @@ build_self_sized(FunctionCallInfo fcinfo, const BuildForm *form)
 static pg_noinline BuildState *
 begin_sized_build(FunctionCallInfo fcinfo, const BuildForm *form, double expected_items, double rate)
 {
-	uint32		counter_bits = default_counter_bits(form->type);
-	bf_params	params = expected_items == 0 ? unsized_params(rate, counter_bits)
-		: solve_params(expected_items, rate, BF_BLOCKED, 0, counter_bits);
-	BuildState *state = begin_build(fcinfo, form->type, form->levels, &params);
+	uint32		cell_bits = bloom_types[form->kind].default_cell_bits;
+	bf_params	params = expected_items == 0 ? unsized_params(rate, cell_bits)
+		: solve_params(expected_items, rate, BF_BLOCKED, 0, cell_bits);
+	BuildState *state = begin_build(fcinfo, form, &params);
 
 	state->expected_items = expected_items;
 	state->rate = rate;
@@ -226,7 +204,7 @@ static pg_attribute_always_inline Datum
 build_sized(FunctionCallInfo fcinfo, const BuildForm *form)
 {
 	BuildSite  *site = get_build_site(fcinfo, form);
-	BuildState *state = require_state(fcinfo, 0, form->type);
+	BuildState *state = get_build_state(fcinfo, 0, form->kind);
 	double		expected_items;
 	double		rate;
 
@@ -245,22 +223,20 @@ begin_extending_build(FunctionCallInfo fcinfo, const BuildForm *form, Datum valu
 	bf_filter	filter;
 	BuildState *state;
 
-	open_value(value, form->type == BUILD_FILTER ? BF_VALUE : BF_COUNTER_VALUE, &filter);
-	state = begin_build(fcinfo, form->type, form->levels, &filter.params);
+	open_value(value, form->kind, &filter);
+	state = begin_build(fcinfo, form, &filter.params);
 	state->accumulator.levels = filter.levels;
 	accumulate_filter(&state->accumulator, &filter);
 	return state;
 }
 
 static pg_noinline void
-report_changed_base(BuildType type)
+report_changed_base(bf_kind kind)
 {
-	const char *noun = type == BUILD_FILTER ? "filter" : "counter";
-
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("%s argument must not change within an aggregate", noun),
-			 errdetail("The %s in this row differs from the one in the first row of its group.", noun)));
+			 errmsg_of(type_messages[kind].changed_base),
+			 errdetail_of(type_messages[kind].changed_base_detail)));
 }
 
 /* (element, filter) or (element, counter) */
@@ -268,7 +244,7 @@ static pg_attribute_always_inline Datum
 build_extend(FunctionCallInfo fcinfo, const BuildForm *form)
 {
 	BuildSite  *site = get_build_site(fcinfo, form);
-	BuildState *state = require_state(fcinfo, 0, form->type);
+	BuildState *state = get_build_state(fcinfo, 0, form->kind);
 	Datum		base = PG_GETARG_DATUM(form->rest);
 	bool		isnull = PG_ARGISNULL(form->rest);
 
@@ -278,7 +254,7 @@ build_extend(FunctionCallInfo fcinfo, const BuildForm *form)
 		state->base = remember_base(base, isnull, !site->constant_base, state->accumulator.context);
 	}
 	else if (!site->constant_base && !is_base(state->base, base, isnull))
-		report_changed_base(form->type);
+		report_changed_base(form->kind);
 	add_argument(fcinfo, form, state, &site->element);
 	PG_RETURN_POINTER(state);
 }
@@ -296,7 +272,7 @@ require_same_build(const BuildState *left, const BuildState *right)
 	const Accumulator *b = &right->accumulator;
 
 	if (a->sizing != b->sizing || a->params.k != b->params.k || a->params.rate != b->params.rate ||
-		a->params.seed != b->params.seed || a->params.counter_bits != b->params.counter_bits ||
+		a->params.seed != b->params.seed || a->params.cell_bits != b->params.cell_bits ||
 		(!a->sizing && a->params.m != b->params.m))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -311,8 +287,8 @@ combine_builds(FunctionCallInfo fcinfo, const BuildForm *form)
 	BuildState *other;
 
 	(void) require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, form->type);
-	other = require_state(fcinfo, 1, form->type);
+	state = get_build_state(fcinfo, 0, form->kind);
+	other = get_build_state(fcinfo, 1, form->kind);
 	if (other == NULL)
 	{
 		if (state == NULL)
@@ -325,7 +301,7 @@ combine_builds(FunctionCallInfo fcinfo, const BuildForm *form)
 
 		if (other->accumulator.sizing)
 			params.m = 0;
-		state = begin_build(fcinfo, form->type, form->levels, &params);
+		state = begin_build(fcinfo, form, &params);
 	}
 	else
 		require_same_build(state, other);
@@ -334,42 +310,40 @@ combine_builds(FunctionCallInfo fcinfo, const BuildForm *form)
 }
 
 static Datum
-serialize_build(FunctionCallInfo fcinfo, BuildType type)
+serialize_build(FunctionCallInfo fcinfo, bf_kind kind)
 {
 	BuildState *state;
 
 	(void) require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, type);
+	state = get_build_state(fcinfo, 0, kind);
 	PG_RETURN_BYTEA_P(serialize_accumulator(&state->accumulator));
 }
 
 static Datum
-deserialize_build(FunctionCallInfo fcinfo, BuildType type)
+deserialize_build(FunctionCallInfo fcinfo, bf_kind kind)
 {
 	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
 	BuildState *state;
 
 	(void) require_aggregate(fcinfo);
 	state = palloc0(sizeof(*state));
-	state->type = type;
+	state->kind = BUILD_STATE + kind;
 	deserialize_accumulator(&state->accumulator, (const uint8 *) VARDATA_ANY(bytes),
-							VARSIZE_ANY_EXHDR(bytes),
-							type == BUILD_FILTER ? BF_STATE : BF_COUNTER_STATE,
-							CurrentMemoryContext);
+							VARSIZE_ANY_EXHDR(bytes), kind, CurrentMemoryContext);
 	PG_RETURN_POINTER(state);
 }
 
 static Datum
-finish_build(FunctionCallInfo fcinfo, BuildType type)
+finish_build(FunctionCallInfo fcinfo, bf_kind kind)
 {
 	BuildState *state;
 	Datum		result;
 
 	(void) require_aggregate(fcinfo);
-	state = require_state(fcinfo, 0, type);
+	state = get_build_state(fcinfo, 0, kind);
 	if (state == NULL)
 	{
-		bf_params	params = unsized_params(DEFAULT_RATE, default_counter_bits(type));
+		bf_params	params = unsized_params(DEFAULT_RATE, bloom_types[kind].default_cell_bits);
 
 		PG_RETURN_POINTER(make_empty_value(&params));
 	}
@@ -377,110 +351,21 @@ finish_build(FunctionCallInfo fcinfo, BuildType type)
 	PG_RETURN_DATUM(state->base == NULL ? result : reuse_stored_base(state->base, result));
 }
 
-Datum
-bloomfilter_agg_self_sized(PG_FUNCTION_ARGS)
-{
-	return build_self_sized(fcinfo, &filter_form);
-}
-
-Datum
-bloomfilter_agg_sized(PG_FUNCTION_ARGS)
-{
-	return build_sized(fcinfo, &filter_form);
-}
-
-Datum
-bloomfilter_agg_extend(PG_FUNCTION_ARGS)
-{
-	return build_extend(fcinfo, &filter_form);
-}
-
-Datum
-bloomfilter_agg_combine(PG_FUNCTION_ARGS)
-{
-	return combine_builds(fcinfo, &filter_form);
-}
-
-Datum
-bloomfilter_agg_serialize(PG_FUNCTION_ARGS)
-{
-	return serialize_build(fcinfo, BUILD_FILTER);
-}
-
-Datum
-bloomfilter_agg_deserialize(PG_FUNCTION_ARGS)
-{
-	return deserialize_build(fcinfo, BUILD_FILTER);
-}
-
-Datum
-bloomfilter_agg_final(PG_FUNCTION_ARGS)
-{
-	return finish_build(fcinfo, BUILD_FILTER);
-}
-
-Datum
-bloomcounter_agg_self_sized(PG_FUNCTION_ARGS)
-{
-	return build_self_sized(fcinfo, &count_form);
-}
-
-Datum
-bloomcounter_agg_sized(PG_FUNCTION_ARGS)
-{
-	return build_sized(fcinfo, &count_form);
-}
-
-Datum
-bloomcounter_agg_extend(PG_FUNCTION_ARGS)
-{
-	return build_extend(fcinfo, &count_form);
-}
-
-Datum
-bloomcounter_level_agg_self_sized(PG_FUNCTION_ARGS)
-{
-	return build_self_sized(fcinfo, &level_form);
-}
-
-Datum
-bloomcounter_level_agg_sized(PG_FUNCTION_ARGS)
-{
-	return build_sized(fcinfo, &level_form);
-}
-
-Datum
-bloomcounter_level_agg_extend(PG_FUNCTION_ARGS)
-{
-	return build_extend(fcinfo, &level_form);
-}
-
-Datum
-bloomcounter_agg_combine(PG_FUNCTION_ARGS)
-{
-	return combine_builds(fcinfo, &count_form);
-}
-
-Datum
-bloomcounter_level_agg_combine(PG_FUNCTION_ARGS)
-{
-	return combine_builds(fcinfo, &level_form);
-}
-
-Datum
-bloomcounter_agg_serialize(PG_FUNCTION_ARGS)
-{
-	return serialize_build(fcinfo, BUILD_COUNTER);
-}
-
-Datum
-bloomcounter_agg_deserialize(PG_FUNCTION_ARGS)
-{
-	return deserialize_build(fcinfo, BUILD_COUNTER);
-}
-
-Datum
-bloomcounter_agg_final(PG_FUNCTION_ARGS)
-{
-	return finish_build(fcinfo, BUILD_COUNTER);
-}
+SQL_FUNCTION(bloomfilter_agg_self_sized, build_self_sized(fcinfo, &filter_form))
+SQL_FUNCTION(bloomfilter_agg_sized, build_sized(fcinfo, &filter_form))
+SQL_FUNCTION(bloomfilter_agg_extend, build_extend(fcinfo, &filter_form))
+SQL_FUNCTION(bloomfilter_agg_combine, combine_builds(fcinfo, &filter_form))
+SQL_FUNCTION(bloomfilter_agg_serialize, serialize_build(fcinfo, BF_FILTER))
+SQL_FUNCTION(bloomfilter_agg_deserialize, deserialize_build(fcinfo, BF_FILTER))
+SQL_FUNCTION(bloomfilter_agg_final, finish_build(fcinfo, BF_FILTER))
+SQL_FUNCTION(bloomcounter_agg_self_sized, build_self_sized(fcinfo, &count_form))
+SQL_FUNCTION(bloomcounter_agg_sized, build_sized(fcinfo, &count_form))
+SQL_FUNCTION(bloomcounter_agg_extend, build_extend(fcinfo, &count_form))
+SQL_FUNCTION(bloomcounter_level_agg_self_sized, build_self_sized(fcinfo, &level_form))
+SQL_FUNCTION(bloomcounter_level_agg_sized, build_sized(fcinfo, &level_form))
+SQL_FUNCTION(bloomcounter_level_agg_extend, build_extend(fcinfo, &level_form))
+SQL_FUNCTION(bloomcounter_agg_combine, combine_builds(fcinfo, &count_form))
+SQL_FUNCTION(bloomcounter_level_agg_combine, combine_builds(fcinfo, &level_form))
+SQL_FUNCTION(bloomcounter_agg_serialize, serialize_build(fcinfo, BF_COUNTER))
+SQL_FUNCTION(bloomcounter_agg_deserialize, deserialize_build(fcinfo, BF_COUNTER))
+SQL_FUNCTION(bloomcounter_agg_final, finish_build(fcinfo, BF_COUNTER))

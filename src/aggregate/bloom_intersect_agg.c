@@ -8,12 +8,11 @@
  */
 #include "pg/pg_compat.h"
 
-#include "core/bulk.h"
 #include "core/compatible.h"
-#include "filter/errors.h"
-#include "filter/setops.h"
-#include "filter/walk.h"
 #include "pg/aggregate_context.h"
+#include "value/cells.h"
+#include "value/combine.h"
+#include "value/parameters.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_add);
 
@@ -29,15 +28,16 @@ bloomfilter_intersect_agg_add(PG_FUNCTION_ARGS)
 	Datum		state = PG_GETARG_DATUM(0);
 	bf_filter	left;
 	bf_filter	right;
-	bf_params	params;
+	bf_filter	result = {0};
 
 	(void) require_aggregate(fcinfo);
 	open_filter(state, &left);
 	open_filter(PG_GETARG_DATUM(1), &right);
-	params = combine_params(&left.params, &right.params);
+	result.params = combine_params(&left.params, &right.params);
 	if (!VARATT_IS_4B_U(DatumGetPointer(state)) || left.sparse || right.sparse ||
-		!bf_equal_params(&left.params, &params))
-		PG_RETURN_POINTER(intersect_filters(&left, &right, &params));
-	combine_bytes((uint8 *) left.payload, right.payload, left.params.m / 8, bf_and);
+		!bf_equal_params(&left.params, &result.params))
+		PG_RETURN_POINTER(combine_filters(&left, &right, &result, BF_LESSER));
+	combine_cells((uint8 *) left.payload, right.payload, bf_payload_size(&left), left.params.cell_bits,
+				  BF_LESSER);
 	PG_RETURN_DATUM(state);
 }

@@ -11,17 +11,12 @@
  */
 #include "pg/pg_compat.h"
 
-#include "aggregate/accumulator.h"
-#include "filter/errors.h"
+#include "build/accumulator.h"
 #include "pg/aggregate_context.h"
+#include "pg/sql_function.h"
 #include "utils/expandeddatum.h"
 #include "utils/memutils.h"
-
-PG_FUNCTION_INFO_V1(bloomfilter_union_agg_add);
-PG_FUNCTION_INFO_V1(bloomfilter_union_agg_final);
-PG_FUNCTION_INFO_V1(bloomcounter_union_agg_add);
-PG_FUNCTION_INFO_V1(bloomcounter_sum_agg_add);
-PG_FUNCTION_INFO_V1(bloomcounter_combine_agg_final);
+#include "value/parameters.h"
 
 /* While params.m is 0, the accumulator's other fields are unset. */
 typedef struct UnionState
@@ -30,7 +25,7 @@ typedef struct UnionState
 	Accumulator accumulator;
 } UnionState;
 
-static Bloomfilter *
+static BloomValue *
 finish_union(UnionState *state)
 {
 	if (state->accumulator.params.m == 0)
@@ -75,7 +70,7 @@ static bool
 makes_levels(const Accumulator *united, const bf_filter *filter)
 {
 	return united->levels || filter->levels ||
-		(united->update.raises && united->params.element_class != BF_CLASS_NONE &&
+		(united->update.combination == BF_GREATER && united->params.element_class != BF_CLASS_NONE &&
 		 filter->params.element_class != BF_CLASS_NONE);
 }
 
@@ -87,7 +82,7 @@ add_to_union(UnionState *state, const bf_filter *filter)
 	bool		levels = makes_levels(united, filter);
 
 	if (united->params.m == 0 && merged.m != 0)
-		begin_accumulator(united, &merged, united->update.raises, state->header.eoh_context);
+		begin_accumulator(united, &merged, united->update.combination, state->header.eoh_context);
 	united->params = merged;
 	united->levels = levels;
 	if (filter->params.m != 0)
@@ -99,7 +94,7 @@ add_to_union(UnionState *state, const bf_filter *filter)
  * expanded object whose context is a child of the aggregate's.
  */
 static UnionState *
-begin_union(MemoryContext aggregate, Datum first, bf_source source, bool raises)
+begin_union(MemoryContext aggregate, Datum first, bf_kind kind, bf_combination combination)
 {
 	MemoryContext context = AllocSetContextCreate(aggregate, "bloom_union_agg state",
 												  ALLOCSET_START_SMALL_SIZES);
@@ -107,40 +102,40 @@ begin_union(MemoryContext aggregate, Datum first, bf_source source, bool raises)
 	bf_filter	filter;
 
 	EOH_init_header(&state->header, &union_methods, context);
-	open_value(first, source, &filter);
+	open_value(first, kind, &filter);
 	/* without a size, these parameters combine with the filter's own */
 	state->accumulator.params = filter.params;
 	state->accumulator.params.m = 0;
 	state->accumulator.params.element_class = BF_CLASS_NONE;
-	state->accumulator.update.raises = raises;
+	state->accumulator.update.combination = combination;
 	add_to_union(state, &filter);
 	return state;
 }
 
 /* Transition and combine function. */
 static Datum
-add_value(FunctionCallInfo fcinfo, bf_source source, bool raises)
+add_value(FunctionCallInfo fcinfo, bf_kind kind, bf_combination combination)
 {
 	MemoryContext aggregate = require_aggregate(fcinfo);
 	UnionState *state = get_union_state(PG_GETARG_DATUM(0));
 	bf_filter	filter;
 
 	if (state == NULL)
-		state = begin_union(aggregate, PG_GETARG_DATUM(0), source, raises);
-	open_value(PG_GETARG_DATUM(1), source, &filter);
+		state = begin_union(aggregate, PG_GETARG_DATUM(0), kind, combination);
+	open_value(PG_GETARG_DATUM(1), kind, &filter);
 	add_to_union(state, &filter);
 	PG_RETURN_DATUM(EOHPGetRWDatum(&state->header));
 }
 
 static Datum
-finish_value(FunctionCallInfo fcinfo, uint32 counter_bits)
+finish_value(FunctionCallInfo fcinfo, bf_kind kind)
 {
 	UnionState *state;
 
 	(void) require_aggregate(fcinfo);
 	if (PG_ARGISNULL(0))
 	{
-		bf_params	params = unsized_params(DEFAULT_RATE, counter_bits);
+		bf_params	params = unsized_params(DEFAULT_RATE, bloom_types[kind].default_cell_bits);
 
 		PG_RETURN_POINTER(make_empty_value(&params));
 	}
@@ -148,32 +143,8 @@ finish_value(FunctionCallInfo fcinfo, uint32 counter_bits)
 	PG_RETURN_DATUM(state == NULL ? PG_GETARG_DATUM(0) : PointerGetDatum(finish_union(state)));
 }
 
-Datum
-bloomfilter_union_agg_add(PG_FUNCTION_ARGS)
-{
-	return add_value(fcinfo, BF_VALUE, false);
-}
-
-Datum
-bloomfilter_union_agg_final(PG_FUNCTION_ARGS)
-{
-	return finish_value(fcinfo, 0);
-}
-
-Datum
-bloomcounter_union_agg_add(PG_FUNCTION_ARGS)
-{
-	return add_value(fcinfo, BF_COUNTER_VALUE, true);
-}
-
-Datum
-bloomcounter_sum_agg_add(PG_FUNCTION_ARGS)
-{
-	return add_value(fcinfo, BF_COUNTER_VALUE, false);
-}
-
-Datum
-bloomcounter_combine_agg_final(PG_FUNCTION_ARGS)
-{
-	return finish_value(fcinfo, DEFAULT_COUNTER_BITS);
-}
+SQL_FUNCTION(bloomfilter_union_agg_add, add_value(fcinfo, BF_FILTER, BF_SUM))
+SQL_FUNCTION(bloomfilter_union_agg_final, finish_value(fcinfo, BF_FILTER))
+SQL_FUNCTION(bloomcounter_union_agg_add, add_value(fcinfo, BF_COUNTER, BF_GREATER))
+SQL_FUNCTION(bloomcounter_sum_agg_add, add_value(fcinfo, BF_COUNTER, BF_SUM))
+SQL_FUNCTION(bloomcounter_combine_agg_final, finish_value(fcinfo, BF_COUNTER))

@@ -6,36 +6,21 @@
 
 #include <string.h>
 
+#include "bytes.h"
 #include "cpu.h"
-
-/* In native byte order, because the order of the bits does not matter here. */
-BODY uint64_t
-load_word(const uint8_t *p)
-{
-	uint64_t	word;
-
-	memcpy(&word, p, sizeof(word));
-	return word;
-}
-
-BODY void
-store_word(uint8_t *p, uint64_t word)
-{
-	memcpy(p, &word, sizeof(word));
-}
 
 BODY void
 bf_or_body(uint8_t *restrict dst, const uint8_t *restrict src, size_t size)
 {
 	for (size_t i = 0; i < size; i += 8)
-		store_word(dst + i, load_word(dst + i) | load_word(src + i));
+		bf_store64(dst + i, bf_load64(dst + i) | bf_load64(src + i));
 }
 
 BODY void
 bf_and_body(uint8_t *restrict dst, const uint8_t *restrict src, size_t size)
 {
 	for (size_t i = 0; i < size; i += 8)
-		store_word(dst + i, load_word(dst + i) & load_word(src + i));
+		bf_store64(dst + i, bf_load64(dst + i) & bf_load64(src + i));
 }
 
 BODY uint64_t
@@ -44,7 +29,7 @@ bf_popcount_body(const uint8_t *bits, size_t size)
 	uint64_t	count = 0;
 
 	for (size_t i = 0; i < size; i += 8)
-		count += (uint64_t) __builtin_popcountll(load_word(bits + i));
+		count += (uint64_t) __builtin_popcountll(bf_load64(bits + i));
 	return count;
 }
 
@@ -54,7 +39,7 @@ bf_popcount_or_body(const uint8_t *a, const uint8_t *b, size_t size)
 	uint64_t	count = 0;
 
 	for (size_t i = 0; i < size; i += 8)
-		count += (uint64_t) __builtin_popcountll(load_word(a + i) | load_word(b + i));
+		count += (uint64_t) __builtin_popcountll(bf_load64(a + i) | bf_load64(b + i));
 	return count;
 }
 
@@ -64,7 +49,7 @@ bf_is_subset_body(const uint8_t *sub, const uint8_t *super, size_t size)
 	uint64_t	missing = 0;
 
 	for (size_t i = 0; i < size; i += 8)
-		missing |= load_word(sub + i) & ~load_word(super + i);
+		missing |= bf_load64(sub + i) & ~bf_load64(super + i);
 	return missing == 0;
 }
 

@@ -11,7 +11,7 @@ bf_equal_params(const bf_params *a, const bf_params *b)
 {
 	return a->layout == b->layout && a->k == b->k && a->element_class == b->element_class &&
 		a->rate == b->rate && a->seed == b->seed && a->m == b->m &&
-		a->counter_bits == b->counter_bits;
+		a->cell_bits == b->cell_bits;
 }
 
 bf_mismatch
@@ -28,8 +28,8 @@ bf_compare_params(const bf_params *a, const bf_params *b)
 		return BF_MISMATCH_K;
 	if (a->seed != b->seed)
 		return BF_MISMATCH_SEED;
-	if (a->counter_bits != b->counter_bits)
-		return BF_MISMATCH_COUNTER_BITS;
+	if (a->cell_bits != b->cell_bits)
+		return BF_MISMATCH_CELL_BITS;
 	return a->m == b->m ? BF_MATCH : BF_MISMATCH_SIZE;
 }
 
@@ -60,7 +60,7 @@ lesser(const bf_params *a, const bf_params *b)
 		return a->k < b->k ? a : b;
 	if (a->seed != b->seed)
 		return a->seed < b->seed ? a : b;
-	return a->counter_bits < b->counter_bits ? a : b;
+	return a->cell_bits < b->cell_bits ? a : b;
 }
 
 bf_params

@@ -2,12 +2,13 @@
  * filter.h
  *		The model of a Bloom filter and of a counter: parameters and contents.
  *
- * A counter (Fan et al. 2000, counting Bloom filter) has a number where a
- * filter has a bit.  Here "filter" means both, unless it says otherwise.
+ * A filter is an array of m cells of one bit.  A counter (Fan et al. 2000,
+ * counting Bloom filter) has cells of 4, 8 or 16 bits, each a number.  Here
+ * "filter" means both, unless it says otherwise.
  *
  * A filter has one of two representations:
  *
- * - dense: the m bits or numbers themselves;
+ * - dense: the m cells themselves;
  * - sparse: the distinct hashes of its elements in ascending order, in a
  *   counter followed by the number of each; used while it takes less space.
  */
@@ -21,6 +22,8 @@
 #define BF_BLOCK_BITS		512 /* of the blocked layout: a cache line */
 #define BF_BLOCK_BYTES		(BF_BLOCK_BITS / 8)
 #define BF_WORD_BITS		64	/* unit of a classic filter's size */
+#define BF_HASH_BYTES		8	/* of a hash in a sparse payload */
+#define BF_NUMBER_BYTES		2	/* of its number in a sparse counter */
 #define BF_MAX_K			32	/* hash functions */
 #define BF_MAX_BITS			(UINT64_C(1) << 31)
 #define BF_MAX_NUMBER		UINT16_MAX	/* in a counter of 16 bits, and in a sparse one */
@@ -32,6 +35,12 @@
 #ifndef BF_SIZING_LIMIT
 #define BF_SIZING_LIMIT		(UINT64_C(1) << 24)
 #endif
+
+typedef enum bf_kind
+{
+	BF_FILTER = 0,
+	BF_COUNTER = 1
+} bf_kind;
 
 typedef enum bf_layout
 {
@@ -74,8 +83,8 @@ typedef struct bf_params
 	uint32_t	element_class;	/* a bf_class */
 	float		rate;			/* requested false-positive rate, 0 < rate < 1 */
 	uint64_t	seed;
-	uint64_t	m;				/* bits or numbers; 0 while the size is not known */
-	uint32_t	counter_bits;	/* per number: 4, 8 or 16; 0 in a Bloom filter */
+	uint64_t	m;				/* cells; 0 while the size is not known */
+	uint32_t	cell_bits;		/* 1 in a filter; 4, 8 or 16 in a counter */
 } bf_params;
 
 /* A decoded filter.  payload points into the bytes it was decoded from. */
@@ -88,6 +97,19 @@ typedef struct bf_filter
 	uint64_t	nhashes;		/* hashes in the payload; 0 if dense */
 	const uint8_t *payload;		/* see bf_payload_size() */
 } bf_filter;
+
+static inline bf_kind
+bf_kind_of(const bf_params *params)
+{
+	return params->cell_bits == 1 ? BF_FILTER : BF_COUNTER;
+}
+
+/* The largest number that a cell holds.  It means "that or more". */
+static inline uint32_t
+bf_cell_limit(uint32_t cell_bits)
+{
+	return (UINT32_C(1) << cell_bits) - 1;
+}
 
 /* True if a filter certainly has no elements: then it is sparse. */
 static inline bool

@@ -28,7 +28,7 @@ enum
 #define FLAG_SPARSE		1
 #define FLAG_SIZING		2
 #define FLAG_COUNTER	4
-#define SHIFT_WIDTH		3		/* 2 bits: log2(counter_bits / 4) */
+#define SHIFT_WIDTH		3		/* 2 bits: log2(cell_bits / 4) of a counter */
 #define FLAG_LEVELS		32
 
 #define FLAGS_FILTER	(FLAG_SPARSE | FLAG_SIZING)
@@ -94,28 +94,28 @@ bf_class_known(uint32_t element_class)
 }
 
 uint64_t
-bf_max_size(uint32_t counter_bits)
+bf_max_size(uint32_t cell_bits)
 {
-	return counter_bits == 0 ? BF_MAX_BITS : BF_MAX_BITS / counter_bits;
+	return BF_MAX_BITS / cell_bits;
 }
 
 static uint64_t
 dense_size(const bf_params *params)
 {
-	return params->counter_bits == 0 ? params->m / 8 : params->m / 8 * params->counter_bits;
+	return params->m / 8 * params->cell_bits;
 }
 
-/* The bytes that a hash takes in a sparse payload. */
+/* The bytes that an element takes in a sparse payload. */
 static uint32_t
-hash_size(const bf_params *params)
+entry_size(const bf_params *params)
 {
-	return params->counter_bits == 0 ? BF_HASH_BYTES : BF_HASH_BYTES + BF_NUMBER_BYTES;
+	return bf_kind_of(params) == BF_FILTER ? BF_HASH_BYTES : BF_HASH_BYTES + BF_NUMBER_BYTES;
 }
 
 uint64_t
 bf_sparse_limit(const bf_params *params)
 {
-	return params->m == 0 ? 0 : (dense_size(params) - 1) / hash_size(params);
+	return params->m == 0 ? 0 : (dense_size(params) - 1) / entry_size(params);
 }
 
 /* Checks m against the flags and the layout. */
@@ -123,7 +123,7 @@ static bf_status
 check_size(const bf_filter *filter)
 {
 	const bf_params *params = &filter->params;
-	uint64_t	max = bf_max_size(params->counter_bits);
+	uint64_t	max = bf_max_size(params->cell_bits);
 
 	if (params->m > max)
 		return status(BF_ERR_BITS_MAX, params->m, max);
@@ -143,7 +143,7 @@ static bf_status
 check_payload_size(const bf_filter *filter, uint64_t payload_size)
 {
 	const bf_params *params = &filter->params;
-	uint64_t	nhashes = payload_size / hash_size(params);
+	uint64_t	nhashes = payload_size / entry_size(params);
 
 	if (!filter->sparse)
 	{
@@ -154,8 +154,8 @@ check_payload_size(const bf_filter *filter, uint64_t payload_size)
 		return status(BF_OK, 0, 0);
 	}
 
-	if (payload_size % hash_size(params) != 0)
-		return status(BF_ERR_HASHES_LENGTH, payload_size, hash_size(params));
+	if (payload_size % entry_size(params) != 0)
+		return status(BF_ERR_HASHES_LENGTH, payload_size, entry_size(params));
 	if (filter->sizing)
 	{
 		if (nhashes > BF_SIZING_LIMIT)
@@ -168,12 +168,11 @@ check_payload_size(const bf_filter *filter, uint64_t payload_size)
 	return status(BF_OK, 0, 0);
 }
 
-/* Reads the flags that source allows. */
+/* Reads the flags that the kind and the form allow. */
 static bf_status
-decode_flags(uint8_t flags, bf_source source, bf_filter *filter)
+decode_flags(uint8_t flags, bf_kind kind, bf_form form, bf_filter *filter)
 {
-	bool		counter = source == BF_COUNTER_VALUE || source == BF_COUNTER_STATE;
-	bool		state = source == BF_STATE || source == BF_COUNTER_STATE;
+	bool		counter = kind == BF_COUNTER;
 	uint32_t	known = counter ? FLAGS_COUNTER : FLAGS_FILTER;
 	uint32_t	width = flags >> SHIFT_WIDTH & 3;
 	bool		has_type = counter == ((flags & FLAG_COUNTER) != 0);
@@ -182,14 +181,14 @@ decode_flags(uint8_t flags, bf_source source, bf_filter *filter)
 		return status(BF_ERR_TYPE, flags, 0);
 	if (!has_type || (flags & ~known))
 		return status(BF_ERR_FLAGS, flags, known);
-	if ((flags & FLAG_SIZING) && !state)
+	if ((flags & FLAG_SIZING) && form != BF_STATE)
 		return status(BF_ERR_STATE, flags, FLAG_SPARSE);
 	if (counter && width > MAX_WIDTH_CODE)
-		return status(BF_ERR_COUNTER_BITS, width, MAX_WIDTH_CODE);
+		return status(BF_ERR_CELL_BITS, width, MAX_WIDTH_CODE);
 	filter->sparse = (flags & FLAG_SPARSE) != 0;
 	filter->sizing = (flags & FLAG_SIZING) != 0;
 	filter->levels = (flags & FLAG_LEVELS) != 0;
-	filter->params.counter_bits = counter ? 4u << width : 0;
+	filter->params.cell_bits = counter ? 4u << width : 1;
 	return status(BF_OK, 0, 0);
 }
 
@@ -199,8 +198,8 @@ encode_flags(const bf_filter *filter, bool levels)
 	uint32_t	flags = (filter->sparse ? FLAG_SPARSE : 0) | (filter->sizing ? FLAG_SIZING : 0);
 
 	/* 4, 8 and 16 bits have the codes 0, 1 and 2 */
-	if (filter->params.counter_bits != 0)
-		flags |= FLAG_COUNTER | filter->params.counter_bits / 8 << SHIFT_WIDTH |
+	if (bf_kind_of(&filter->params) == BF_COUNTER)
+		flags |= FLAG_COUNTER | filter->params.cell_bits / 8 << SHIFT_WIDTH |
 			(levels ? FLAG_LEVELS : 0);
 	return (uint8_t) flags;
 }
@@ -215,13 +214,13 @@ check_class(const bf_filter *filter)
 	if (none && !empty)
 		return status(BF_ERR_CLASS_MISSING, 0, 0);
 	/* a filter can keep the class of elements that an intersection removed */
-	if (filter->params.counter_bits != 0 && empty && (!none || filter->levels))
+	if (bf_kind_of(&filter->params) == BF_COUNTER && empty && (!none || filter->levels))
 		return status(BF_ERR_EMPTY, 0, 0);
 	return status(BF_OK, 0, 0);
 }
 
 bf_status
-bf_decode_header(const uint8_t *header, uint64_t size, bf_source source,
+bf_decode_header(const uint8_t *header, uint64_t size, bf_kind kind, bf_form form,
 				 bf_filter *filter)
 {
 	bf_params  *params = &filter->params;
@@ -235,7 +234,7 @@ bf_decode_header(const uint8_t *header, uint64_t size, bf_source source,
 		return status(BF_ERR_VERSION, header[AT_VERSION], BF_FORMAT_VERSION);
 	if (header[AT_LAYOUT] > BF_CLASSIC)
 		return status(BF_ERR_LAYOUT, header[AT_LAYOUT], BF_CLASSIC);
-	verdict = decode_flags(header[AT_FLAGS], source, filter);
+	verdict = decode_flags(header[AT_FLAGS], kind, form, filter);
 	if (verdict.error != BF_OK)
 		return verdict;
 	if (header[AT_K] < 1 || header[AT_K] > BF_MAX_K)
@@ -256,30 +255,32 @@ bf_decode_header(const uint8_t *header, uint64_t size, bf_source source,
 		verdict = check_payload_size(filter, size - BF_HEADER_SIZE);
 	if (verdict.error != BF_OK)
 		return verdict;
-	filter->nhashes = filter->sparse ? (size - BF_HEADER_SIZE) / hash_size(params) : 0;
+	filter->nhashes = filter->sparse ? (size - BF_HEADER_SIZE) / entry_size(params) : 0;
 	return check_class(filter);
 }
 
 bf_status
-bf_decode(const uint8_t *bytes, uint64_t size, bf_source source, bf_filter *filter)
+bf_decode(const uint8_t *bytes, uint64_t size, bf_kind kind, bf_form form, bf_filter *filter)
 {
 	filter->payload = bytes + AT_PAYLOAD;
-	return bf_decode_header(bytes, size, source, filter);
+	return bf_decode_header(bytes, size, kind, form, filter);
 }
 
 bf_status
 bf_check_hashes(const bf_filter *filter, uint64_t from, uint64_t to)
 {
-	uint32_t	limit = bf_number_limit(filter->params.counter_bits);
+	uint32_t	limit = bf_cell_limit(filter->params.cell_bits);
 
 	for (uint64_t i = from > 0 ? from : 1; i < to; i++)
 	{
 		if (bf_hash_at(filter->payload, i) <= bf_hash_at(filter->payload, i - 1))
 			return status(BF_ERR_HASHES_ORDER, i, 0);
 	}
-	for (uint64_t i = from; i < to && filter->params.counter_bits != 0; i++)
+	if (bf_kind_of(&filter->params) == BF_FILTER)
+		return status(BF_OK, 0, 0);
+	for (uint64_t i = from; i < to; i++)
 	{
-		uint32_t	number = bf_number_of(filter->payload, filter->nhashes, i);
+		uint32_t	number = bf_number_of(filter, i);
 
 		if (number < 1 || number > limit)
 			return status(BF_ERR_NUMBER, number, limit);
@@ -290,7 +291,7 @@ bf_check_hashes(const bf_filter *filter, uint64_t from, uint64_t to)
 uint64_t
 bf_payload_size(const bf_filter *filter)
 {
-	return filter->sparse ? hash_size(&filter->params) * filter->nhashes : dense_size(&filter->params);
+	return filter->sparse ? entry_size(&filter->params) * filter->nhashes : dense_size(&filter->params);
 }
 
 uint64_t
@@ -303,7 +304,7 @@ uint8_t *
 bf_encode_header(const bf_filter *filter, uint8_t *bytes)
 {
 	const bf_params *params = &filter->params;
-	bool		empty_counter = params->counter_bits != 0 && bf_is_empty(filter);
+	bool		empty_counter = bf_kind_of(params) == BF_COUNTER && bf_is_empty(filter);
 
 	bytes[AT_VERSION] = BF_FORMAT_VERSION;
 	bytes[AT_LAYOUT] = (uint8_t) params->layout;

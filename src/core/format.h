@@ -25,7 +25,7 @@ typedef enum bf_error
 	BF_ERR_LAYOUT,
 	BF_ERR_FLAGS,
 	BF_ERR_TYPE,				/* a filter instead of a counter, or vice versa */
-	BF_ERR_COUNTER_BITS,		/* got: the code in the flags */
+	BF_ERR_CELL_BITS,			/* got: the code in the flags */
 	BF_ERR_STATE,				/* an aggregate state instead of a value */
 	BF_ERR_K,
 	BF_ERR_CLASS,
@@ -50,22 +50,20 @@ typedef struct bf_status
 	uint64_t	limit;			/* the limit that it violates */
 } bf_status;
 
-/* What the bytes must encode. */
-typedef enum bf_source
+/* What bytes may encode. */
+typedef enum bf_form
 {
-	BF_VALUE,					/* a value of the SQL type of filters */
-	BF_STATE,					/* a serialized aggregate state of a filter */
-	BF_COUNTER_VALUE,			/* the same for counters */
-	BF_COUNTER_STATE
-} bf_source;
+	BF_VALUE,					/* a finished value */
+	BF_STATE					/* a value, or the state of a self-sizing aggregate */
+} bf_form;
 
 /* True for every bf_class, including BF_CLASS_NONE. */
 extern bool bf_class_known(uint32_t element_class);
 
-/* The greatest m of a filter, or of a counter with numbers of counter_bits. */
-extern uint64_t bf_max_size(uint32_t counter_bits);
+/* The greatest m of a filter with cells of cell_bits. */
+extern uint64_t bf_max_size(uint32_t cell_bits);
 
-/* The most distinct hashes that take less space than the m bits or numbers. */
+/* The most distinct hashes that take less space than the m cells. */
 extern uint64_t bf_sparse_limit(const bf_params *params);
 
 /*
@@ -73,15 +71,15 @@ extern uint64_t bf_sparse_limit(const bf_params *params);
  * Never reads outside that range.  *filter is valid only if the result is
  * BF_OK.  Bytes of unknown origin also need bf_check_hashes().
  */
-extern bf_status bf_decode(const uint8_t *bytes, uint64_t size, bf_source source,
+extern bf_status bf_decode(const uint8_t *bytes, uint64_t size, bf_kind kind, bf_form form,
 						   bf_filter *filter);
 
 /*
  * Like bf_decode(), but needs only the first BF_HEADER_SIZE bytes of an
  * encoding of size bytes, and leaves filter->payload unset.
  */
-extern bf_status bf_decode_header(const uint8_t *header, uint64_t size,
-								  bf_source source, bf_filter *filter);
+extern bf_status bf_decode_header(const uint8_t *header, uint64_t size, bf_kind kind,
+								  bf_form form, bf_filter *filter);
 
 /*
  * Checks that each of the hashes [from, to) of a sparse payload is greater than

@@ -3,66 +3,19 @@
  *		Loops over the numbers of counters, for several instruction sets
  *		(cpu.h).
  *
- * The bodies take counter_bits and the combination as constants, so that no
+ * The bodies take cell_bits and the combination as constants, so that no
  * loop tests them.  At 4 bits the two halves of a byte are computed in place:
  * the high half is a number of 8 bits whose limit is 0xF0.
  */
 #include "number_bulk.h"
 
-#include <string.h>
-
+#include "bytes.h"
 #include "cpu.h"
 
-/* Calls body with a constant for counter_bits. */
-#define BY_WIDTH(counter_bits, body, ...) \
-	((counter_bits) == 4 ? body(__VA_ARGS__, 4) : \
-	 (counter_bits) == 8 ? body(__VA_ARGS__, 8) : body(__VA_ARGS__, 16))
-
-/* From and to little-endian. */
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define ORDER_16(x) __builtin_bswap16(x)
-#define ORDER_32(x) __builtin_bswap32(x)
-#define ORDER_64(x) __builtin_bswap64(x)
-#else
-#define ORDER_16(x) (x)
-#define ORDER_32(x) (x)
-#define ORDER_64(x) (x)
-#endif
-
-/* bf_load16() and so on, in a form that gcc and clang vectorize. */
-BODY uint16_t
-load_16(const uint8_t *p)
-{
-	uint16_t	value;
-
-	memcpy(&value, p, sizeof(value));
-	return ORDER_16(value);
-}
-
-BODY void
-store_16(uint8_t *p, uint16_t value)
-{
-	value = ORDER_16(value);
-	memcpy(p, &value, sizeof(value));
-}
-
-BODY uint32_t
-load_32(const uint8_t *p)
-{
-	uint32_t	value;
-
-	memcpy(&value, p, sizeof(value));
-	return ORDER_32(value);
-}
-
-BODY uint64_t
-load_64(const uint8_t *p)
-{
-	uint64_t	value;
-
-	memcpy(&value, p, sizeof(value));
-	return ORDER_64(value);
-}
+/* Calls body with a constant for cell_bits. */
+#define BY_WIDTH(cell_bits, body, ...) \
+	((cell_bits) == 4 ? body(__VA_ARGS__, 4) : \
+	 (cell_bits) == 8 ? body(__VA_ARGS__, 8) : body(__VA_ARGS__, 16))
 
 /*
  * Nonzero if a difference is greater than a: it does not exist and wrapped
@@ -93,12 +46,12 @@ combine_16(uint8_t *restrict dst, const uint8_t *restrict src, size_t size, bf_c
 
 	for (size_t i = 0; i < size; i += 2)
 	{
-		uint16_t	a = load_16(dst + i);
-		uint16_t	result = (uint16_t) bf_combine_two(combination, a, load_16(src + i), 0xFFFF);
+		uint16_t	a = bf_load16(dst + i);
+		uint16_t	result = (uint16_t) bf_combine_two(combination, a, bf_load16(src + i), 0xFFFF);
 
 		if (combination == BF_DIFFERENCE)
 			wrapped |= wrapped_16(a, result);
-		store_16(dst + i, result);
+		bf_store16(dst + i, result);
 	}
 	return wrapped;
 }
@@ -140,28 +93,28 @@ combine_4(uint8_t *restrict dst, const uint8_t *restrict src, size_t size, bf_co
 }
 
 BODY uint32_t
-combine(uint8_t *dst, const uint8_t *src, size_t size, bf_combination combination, uint32_t counter_bits)
+combine(uint8_t *dst, const uint8_t *src, size_t size, bf_combination combination, uint32_t cell_bits)
 {
-	return counter_bits == 4 ? combine_4(dst, src, size, combination) :
-		counter_bits == 8 ? combine_8(dst, src, size, combination) : combine_16(dst, src, size, combination);
+	return cell_bits == 4 ? combine_4(dst, src, size, combination) :
+		cell_bits == 8 ? combine_8(dst, src, size, combination) : combine_16(dst, src, size, combination);
 }
 
 BODY bool
-bf_combine_numbers_body(uint8_t *dst, const uint8_t *src, size_t size, uint32_t counter_bits,
+bf_combine_numbers_body(uint8_t *dst, const uint8_t *src, size_t size, uint32_t cell_bits,
 						bf_combination combination)
 {
 	switch (combination)
 	{
 		case BF_SUM:
-			return BY_WIDTH(counter_bits, combine, dst, src, size, BF_SUM) == 0;
+			return BY_WIDTH(cell_bits, combine, dst, src, size, BF_SUM) == 0;
 		case BF_DIFFERENCE:
-			return BY_WIDTH(counter_bits, combine, dst, src, size, BF_DIFFERENCE) == 0;
+			return BY_WIDTH(cell_bits, combine, dst, src, size, BF_DIFFERENCE) == 0;
 		case BF_GREATER:
-			return BY_WIDTH(counter_bits, combine, dst, src, size, BF_GREATER) == 0;
+			return BY_WIDTH(cell_bits, combine, dst, src, size, BF_GREATER) == 0;
 		case BF_LESSER:
 			break;
 	}
-	return BY_WIDTH(counter_bits, combine, dst, src, size, BF_LESSER) == 0;
+	return BY_WIDTH(cell_bits, combine, dst, src, size, BF_LESSER) == 0;
 }
 
 BODY uint8_t
@@ -181,17 +134,17 @@ lowered_16(uint16_t number, uint16_t by)
 }
 
 BODY void
-decay(uint8_t *numbers, size_t size, uint32_t by, uint32_t counter_bits)
+decay(uint8_t *numbers, size_t size, uint32_t by, uint32_t cell_bits)
 {
 	uint8_t		by_8 = (uint8_t) by;
 	uint8_t		by_high = (uint8_t) (by << 4);
 
-	if (counter_bits == 16)
+	if (cell_bits == 16)
 	{
 		for (size_t i = 0; i < size; i += 2)
-			store_16(numbers + i, lowered_16(load_16(numbers + i), (uint16_t) by));
+			bf_store16(numbers + i, lowered_16(bf_load16(numbers + i), (uint16_t) by));
 	}
-	else if (counter_bits == 8)
+	else if (cell_bits == 8)
 	{
 		for (size_t i = 0; i < size; i++)
 			numbers[i] = lowered_8(numbers[i], by_8);
@@ -204,9 +157,9 @@ decay(uint8_t *numbers, size_t size, uint32_t by, uint32_t counter_bits)
 }
 
 BODY void
-bf_decay_numbers_body(uint8_t *numbers, size_t size, uint32_t counter_bits, uint32_t by)
+bf_decay_numbers_body(uint8_t *numbers, size_t size, uint32_t cell_bits, uint32_t by)
 {
-	BY_WIDTH(counter_bits, decay, numbers, size, by);
+	BY_WIDTH(cell_bits, decay, numbers, size, by);
 }
 
 /*
@@ -243,12 +196,12 @@ threshold_nibbles(uint32_t numbers, uint32_t level)
 
 BODY void
 threshold(uint8_t *restrict bits, const uint8_t *restrict numbers, size_t npositions, uint32_t level,
-		  uint32_t counter_bits)
+		  uint32_t cell_bits)
 {
-	if (counter_bits == 4)
+	if (cell_bits == 4)
 	{
 		for (size_t i = 0; i < npositions / 8; i++)
-			bits[i] = threshold_nibbles(load_32(numbers + 4 * i), level);
+			bits[i] = threshold_nibbles(bf_load32(numbers + 4 * i), level);
 		return;
 	}
 	for (size_t done = 0; done < npositions; done += FLAGS)
@@ -256,7 +209,7 @@ threshold(uint8_t *restrict bits, const uint8_t *restrict numbers, size_t nposit
 		size_t		count = npositions - done < FLAGS ? npositions - done : FLAGS;
 		uint8_t		flags[FLAGS];
 
-		if (counter_bits == 8)
+		if (cell_bits == 8)
 		{
 			for (size_t i = 0; i < count; i++)
 				flags[i] = numbers[done + i] >= (uint8_t) level;
@@ -264,63 +217,63 @@ threshold(uint8_t *restrict bits, const uint8_t *restrict numbers, size_t nposit
 		else
 		{
 			for (size_t i = 0; i < count; i++)
-				flags[i] = load_16(numbers + 2 * (done + i)) >= (uint16_t) level;
+				flags[i] = bf_load16(numbers + 2 * (done + i)) >= (uint16_t) level;
 		}
 		for (size_t i = 0; i < count / 8; i++)
-			bits[done / 8 + i] = gather_bytes(load_64(flags + 8 * i));
+			bits[done / 8 + i] = gather_bytes(bf_load64(flags + 8 * i));
 	}
 }
 
 BODY void
-bf_threshold_body(uint8_t *bits, const uint8_t *numbers, size_t npositions, uint32_t counter_bits,
+bf_threshold_body(uint8_t *bits, const uint8_t *numbers, size_t npositions, uint32_t cell_bits,
 				  uint32_t level)
 {
-	BY_WIDTH(counter_bits, threshold, bits, numbers, npositions, level);
+	BY_WIDTH(cell_bits, threshold, bits, numbers, npositions, level);
 }
 
 /* The sum of some numbers, few enough that the narrow sum holds it. */
 BODY uint32_t
-partial_sum(const uint8_t *numbers, size_t size, uint32_t counter_bits)
+partial_sum(const uint8_t *numbers, size_t size, uint32_t cell_bits)
 {
 	uint16_t	sum = 0;
 	uint32_t	sum_32 = 0;
 
-	if (counter_bits == 16)
+	if (cell_bits == 16)
 	{
 		for (size_t i = 0; i < size; i += 2)
-			sum_32 += load_16(numbers + i);
+			sum_32 += bf_load16(numbers + i);
 		return sum_32;
 	}
 	for (size_t i = 0; i < size; i++)
-		sum = (uint16_t) (sum + (counter_bits == 8 ? numbers[i] : (numbers[i] & 15) + (numbers[i] >> 4)));
+		sum = (uint16_t) (sum + (cell_bits == 8 ? numbers[i] : (numbers[i] & 15) + (numbers[i] >> 4)));
 	return sum;
 }
 
 BODY uint64_t
-sum_of_numbers(const uint8_t *numbers, size_t size, uint32_t counter_bits)
+sum_of_numbers(const uint8_t *numbers, size_t size, uint32_t cell_bits)
 {
 	/* 4 bits: at most 2048 * 30; 8 bits: 256 * 255; 16 bits: 32768 * 65535 */
-	size_t		most = counter_bits == 4 ? 2048 : counter_bits == 8 ? 256 : 65536;
+	size_t		most = cell_bits == 4 ? 2048 : cell_bits == 8 ? 256 : 65536;
 	uint64_t	sum = 0;
 
 	for (size_t done = 0; done < size; done += most)
-		sum += partial_sum(numbers + done, size - done < most ? size - done : most, counter_bits);
+		sum += partial_sum(numbers + done, size - done < most ? size - done : most, cell_bits);
 	return sum;
 }
 
 BODY uint64_t
-bf_sum_of_numbers_body(const uint8_t *numbers, size_t size, uint32_t counter_bits)
+bf_sum_of_numbers_body(const uint8_t *numbers, size_t size, uint32_t cell_bits)
 {
-	return BY_WIDTH(counter_bits, sum_of_numbers, numbers, size);
+	return BY_WIDTH(cell_bits, sum_of_numbers, numbers, size);
 }
 
 DISPATCH(bool, bf_combine_numbers,
-		 (uint8_t *dst, const uint8_t *src, size_t size, uint32_t counter_bits, bf_combination combination),
-		 (dst, src, size, counter_bits, combination))
-DISPATCH(void, bf_decay_numbers, (uint8_t *numbers, size_t size, uint32_t counter_bits, uint32_t by),
-		 (numbers, size, counter_bits, by))
+		 (uint8_t *dst, const uint8_t *src, size_t size, uint32_t cell_bits, bf_combination combination),
+		 (dst, src, size, cell_bits, combination))
+DISPATCH(void, bf_decay_numbers, (uint8_t *numbers, size_t size, uint32_t cell_bits, uint32_t by),
+		 (numbers, size, cell_bits, by))
 DISPATCH(void, bf_threshold,
-		 (uint8_t *bits, const uint8_t *numbers, size_t npositions, uint32_t counter_bits, uint32_t level),
-		 (bits, numbers, npositions, counter_bits, level))
-DISPATCH(uint64_t, bf_sum_of_numbers, (const uint8_t *numbers, size_t size, uint32_t counter_bits),
-		 (numbers, size, counter_bits))
+		 (uint8_t *bits, const uint8_t *numbers, size_t npositions, uint32_t cell_bits, uint32_t level),
+		 (bits, numbers, npositions, cell_bits, level))
+DISPATCH(uint64_t, bf_sum_of_numbers, (const uint8_t *numbers, size_t size, uint32_t cell_bits),
+		 (numbers, size, cell_bits))

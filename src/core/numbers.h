@@ -2,9 +2,9 @@
  * numbers.h
  *		The numbers of an element in a counter.
  *
- * A counter has the blocks of a filter, with a number of counter_bits bits
- * (4, 8 or 16) in place of each bit: block_bits of a shape is the count of
- * numbers in a block.  At 4 bits a byte holds two numbers, the first one in
+ * A counter has the blocks of a filter, with a number of cell_bits (4, 8 or 16)
+ * in place of each bit: block_bits of a shape is the count of numbers in a
+ * block.  At 4 bits a byte holds two numbers, the first one in
  * its low half.  At 16 bits a number is little-endian.
  *
  * The largest number that the width holds is the limit.  It means "that or
@@ -20,7 +20,7 @@
 #include "bytes.h"
 #include "layout.h"
 
-/* How two numbers become one. */
+/* How two cells become one. */
 typedef enum bf_combination
 {
 	BF_SUM,						/* the limit if the sum is larger */
@@ -28,12 +28,6 @@ typedef enum bf_combination
 	BF_GREATER,
 	BF_LESSER
 } bf_combination;
-
-static inline uint32_t
-bf_number_limit(uint32_t counter_bits)
-{
-	return (UINT32_C(1) << counter_bits) - 1;
-}
 
 /*
  * Combines two numbers in 0 .. limit.  A difference needs a >= b, or a at the
@@ -67,66 +61,59 @@ bf_has_difference(uint32_t a, uint32_t b, uint32_t limit)
 }
 
 static inline __attribute__((always_inline)) uint32_t
-bf_number_at(const uint8_t *numbers, uint32_t counter_bits, uint64_t position)
+bf_number_at(const uint8_t *numbers, uint32_t cell_bits, uint64_t position)
 {
-	if (counter_bits == 4)
+	if (cell_bits == 4)
 		return (uint32_t) numbers[position / 2] >> position % 2 * 4 & 15;
-	if (counter_bits == 8)
+	if (cell_bits == 8)
 		return numbers[position];
 	return bf_load16(numbers + position * 2);
 }
 
 static inline __attribute__((always_inline)) void
-bf_set_number(uint8_t *numbers, uint32_t counter_bits, uint64_t position, uint32_t number)
+bf_set_number(uint8_t *numbers, uint32_t cell_bits, uint64_t position, uint32_t number)
 {
 	uint32_t	shift = position % 2 * 4;
 
-	if (counter_bits == 4)
+	if (cell_bits == 4)
 		numbers[position / 2] = (uint8_t) ((numbers[position / 2] & 0xF0 >> shift) | number << shift);
-	else if (counter_bits == 8)
+	else if (cell_bits == 8)
 		numbers[position] = (uint8_t) number;
 	else
-		bf_store16(numbers + position * 2, number);
-}
-
-/* The offset in bytes of an element's block. */
-static inline uint64_t
-bf_number_block_offset(const bf_shape *shape, uint32_t counter_bits, uint64_t hash)
-{
-	return bf_block_offset(shape, hash) * counter_bits;
+		bf_store16(numbers + position * 2, (uint16_t) number);
 }
 
 /* The number that y selects, or least if that is less. */
 static inline __attribute__((always_inline)) uint32_t
-bf_lesser_at(const uint8_t *block, uint32_t block_bits, uint32_t counter_bits, uint64_t y, uint32_t least)
+bf_lesser_at(const uint8_t *block, uint32_t block_bits, uint32_t cell_bits, uint64_t y, uint32_t least)
 {
-	uint32_t	number = bf_number_at(block, counter_bits, bf_bit_of(y, block_bits));
+	uint32_t	number = bf_number_at(block, cell_bits, bf_bit_of(y, block_bits));
 
 	return number < least ? number : least;
 }
 
 /*
  * The least of an element's k numbers.  Like bf_test_all(), this branches once
- * per four numbers, and is always inlined so that block_bits and counter_bits
+ * per four numbers, and is always inlined so that block_bits and cell_bits
  * can be constants.
  */
 static inline __attribute__((always_inline)) uint32_t
-bf_least_number(const uint8_t *block, uint32_t block_bits, uint32_t counter_bits, uint32_t k, uint64_t hash)
+bf_least_number(const uint8_t *block, uint32_t block_bits, uint32_t cell_bits, uint32_t k, uint64_t hash)
 {
-	uint32_t	least = bf_number_limit(counter_bits);
+	uint32_t	least = bf_cell_limit(cell_bits);
 
 	for (; k >= 4 && least > 0; k -= 4)
 	{
-		least = bf_lesser_at(block, block_bits, counter_bits, hash * BF_GENERATOR, least);
-		least = bf_lesser_at(block, block_bits, counter_bits, hash * BF_GENERATOR_2, least);
-		least = bf_lesser_at(block, block_bits, counter_bits, hash * BF_GENERATOR_3, least);
+		least = bf_lesser_at(block, block_bits, cell_bits, hash * BF_GENERATOR, least);
+		least = bf_lesser_at(block, block_bits, cell_bits, hash * BF_GENERATOR_2, least);
+		least = bf_lesser_at(block, block_bits, cell_bits, hash * BF_GENERATOR_3, least);
 		hash *= BF_GENERATOR_4;
-		least = bf_lesser_at(block, block_bits, counter_bits, hash, least);
+		least = bf_lesser_at(block, block_bits, cell_bits, hash, least);
 	}
 	for (; k > 0 && least > 0; k--)
 	{
 		hash *= BF_GENERATOR;
-		least = bf_lesser_at(block, block_bits, counter_bits, hash, least);
+		least = bf_lesser_at(block, block_bits, cell_bits, hash, least);
 	}
 	return least;
 }
@@ -136,21 +123,21 @@ bf_least_number(const uint8_t *block, uint32_t block_bits, uint32_t counter_bits
  * writes, so that a position that occurs twice changes once.
  */
 static inline __attribute__((always_inline)) void
-bf_change_numbers(uint8_t *block, uint32_t block_bits, uint32_t counter_bits, uint32_t k, uint64_t hash,
+bf_change_numbers(uint8_t *block, uint32_t block_bits, uint32_t cell_bits, uint32_t k, uint64_t hash,
 				  bf_combination combination, uint32_t number)
 {
-	uint32_t	limit = bf_number_limit(counter_bits);
+	uint32_t	limit = bf_cell_limit(cell_bits);
 	uint32_t	positions[BF_MAX_K];
 	uint32_t	numbers[BF_MAX_K];
 
 	for (uint32_t i = 0; i < k; i++)
 	{
 		positions[i] = (uint32_t) bf_next_bit(&hash, block_bits);
-		numbers[i] = bf_combine_two(combination, bf_number_at(block, counter_bits, positions[i]),
+		numbers[i] = bf_combine_two(combination, bf_number_at(block, cell_bits, positions[i]),
 									number, limit);
 	}
 	for (uint32_t i = 0; i < k; i++)
-		bf_set_number(block, counter_bits, positions[i], numbers[i]);
+		bf_set_number(block, cell_bits, positions[i], numbers[i]);
 }
 
 #define BF_USUAL_K			6	/* of the default rate in the blocked layout */
@@ -176,21 +163,13 @@ bf_change_usual_numbers(uint8_t *block, uint64_t hash, bf_combination combinatio
 		bf_set_number(block, 4, positions[i], numbers[i]);
 }
 
-/* What an element reads in its block: 0 if it is absent. */
+/* The least number of an element in its block: 0 if it is absent. */
 static inline uint32_t
-bf_block_read(const uint8_t *block, const bf_shape *shape, uint32_t counter_bits, uint64_t hash)
+bf_block_number(const uint8_t *block, const bf_shape *shape, uint32_t cell_bits, uint64_t hash)
 {
-	if (bf_has_small_blocks(shape) && counter_bits == 4)
+	if (bf_has_small_blocks(shape) && cell_bits == 4)
 		return bf_least_number(block, BF_BLOCK_BITS, 4, shape->k, hash);
-	return bf_least_number(block, shape->block_bits, counter_bits, shape->k, hash);
-}
-
-/* The same in all numbers of a counter. */
-static inline uint32_t
-bf_numbers_read(const uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash)
-{
-	return bf_block_read(numbers + bf_number_block_offset(shape, counter_bits, hash), shape,
-						 counter_bits, hash);
+	return bf_least_number(block, shape->block_bits, cell_bits, shape->k, hash);
 }
 
 /*
@@ -198,33 +177,19 @@ bf_numbers_read(const uint8_t *numbers, const bf_shape *shape, uint32_t counter_
  * bf_has_difference() of what the element reads.
  */
 static inline __attribute__((always_inline)) void
-bf_numbers_change(uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash,
+bf_numbers_change(uint8_t *numbers, const bf_shape *shape, uint32_t cell_bits, uint64_t hash,
 				  bf_combination combination, uint32_t number)
 {
-	uint8_t    *block = numbers + bf_number_block_offset(shape, counter_bits, hash);
+	uint8_t    *block = numbers + bf_block_offset(shape, hash) * cell_bits;
 
 	if (!bf_has_small_blocks(shape))
-		bf_change_numbers(block, shape->block_bits, counter_bits, shape->k, hash, combination, number);
-	else if (counter_bits != 4)
-		bf_change_numbers(block, BF_BLOCK_BITS, counter_bits, shape->k, hash, combination, number);
+		bf_change_numbers(block, shape->block_bits, cell_bits, shape->k, hash, combination, number);
+	else if (cell_bits != 4)
+		bf_change_numbers(block, BF_BLOCK_BITS, cell_bits, shape->k, hash, combination, number);
 	else if (shape->k != BF_USUAL_K)
 		bf_change_numbers(block, BF_BLOCK_BITS, 4, shape->k, hash, combination, number);
 	else
 		bf_change_usual_numbers(block, hash, combination, number);
-}
-
-/* Adds a number in 0 .. limit to an element's numbers, up to the limit. */
-static inline void
-bf_numbers_add(uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash, uint32_t number)
-{
-	bf_numbers_change(numbers, shape, counter_bits, hash, BF_SUM, number);
-}
-
-/* Raises those of an element's numbers that are less to a number. */
-static inline void
-bf_numbers_raise(uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash, uint32_t number)
-{
-	bf_numbers_change(numbers, shape, counter_bits, hash, BF_GREATER, number);
 }
 
 /*
@@ -233,18 +198,18 @@ bf_numbers_raise(uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits,
  * inlined, because gcc 12 removes calls of a function that only prefetches.
  */
 static inline __attribute__((always_inline)) void
-bf_numbers_prefetch(const uint8_t *numbers, const bf_shape *shape, uint32_t counter_bits, uint64_t hash)
+bf_numbers_prefetch(const uint8_t *numbers, const bf_shape *shape, uint32_t cell_bits, uint64_t hash)
 {
-	const uint8_t *block = numbers + bf_number_block_offset(shape, counter_bits, hash);
+	const uint8_t *block = numbers + bf_block_offset(shape, hash) * cell_bits;
 
-	if (bf_has_small_blocks(shape) && counter_bits == 4)
+	if (bf_has_small_blocks(shape) && cell_bits == 4)
 	{
 		for (int i = 0; i < 4; i++)
 			__builtin_prefetch(block + i * 64, 1);
 		return;
 	}
 	for (uint32_t i = 0; i < shape->k; i++)
-		__builtin_prefetch(block + bf_next_bit(&hash, shape->block_bits) * counter_bits / 8, 1);
+		__builtin_prefetch(block + bf_next_bit(&hash, shape->block_bits) * cell_bits / 8, 1);
 }
 
 #endif							/* BF_NUMBERS_H */

@@ -46,13 +46,13 @@ bf_expected_range(uint64_t count, uint64_t hash, uint64_t *from, uint64_t *to)
 }
 
 /* Reads the least remaining hash, and tells which sides have it. */
-static uint64_t
+static inline uint64_t
 next_hash(bf_merge *merge, bool *in_a, bool *in_b)
 {
-	bool		a_left = merge->i < merge->acount;
-	bool		b_left = merge->j < merge->bcount;
-	uint64_t	a = a_left ? bf_hash_at(merge->a, merge->i) : UINT64_MAX;
-	uint64_t	b = b_left ? bf_hash_at(merge->b, merge->j) : UINT64_MAX;
+	bool		a_left = merge->i < merge->a->nhashes;
+	bool		b_left = merge->j < merge->b->nhashes;
+	uint64_t	a = a_left ? bf_hash_at(merge->a->payload, merge->i) : UINT64_MAX;
+	uint64_t	b = b_left ? bf_hash_at(merge->b->payload, merge->j) : UINT64_MAX;
 
 	*in_a = a_left && a <= b;
 	*in_b = b_left && b <= a;
@@ -62,9 +62,10 @@ next_hash(bf_merge *merge, bool *in_a, bool *in_b)
 }
 
 /* An intersection keeps the hashes that both sides have, a union keeps all. */
-static inline uint64_t
-merge_hashes(bf_merge *merge, bool intersect, uint8_t *out, uint64_t max)
+static uint64_t
+merge_hashes(bf_merge *merge, uint8_t *hashes, uint64_t max)
 {
+	bool		intersect = merge->combination == BF_LESSER;
 	uint64_t	count = 0;
 
 	for (; max > 0 && !bf_merge_done(merge); max--)
@@ -75,29 +76,17 @@ merge_hashes(bf_merge *merge, bool intersect, uint8_t *out, uint64_t max)
 
 		if (intersect && !(in_a && in_b))
 			continue;
-		if (out != NULL)
-			bf_store64(out + BF_HASH_BYTES * count, hash);
+		if (hashes != NULL)
+			bf_store64(hashes + BF_HASH_BYTES * count, hash);
 		count++;
 	}
 	return count;
 }
 
-uint64_t
-bf_merge_union(bf_merge *merge, uint8_t *out, uint64_t max)
+static uint64_t
+merge_numbers(bf_merge *merge, uint8_t *hashes, uint8_t *numbers, uint64_t max)
 {
-	return merge_hashes(merge, false, out, max);
-}
-
-uint64_t
-bf_merge_intersection(bf_merge *merge, uint8_t *out, uint64_t max)
-{
-	return merge_hashes(merge, true, out, max);
-}
-
-uint64_t
-bf_merge_numbers(bf_merge *merge, bf_combination combination, uint32_t limit,
-				 uint8_t *hashes, uint8_t *numbers, uint64_t max)
-{
+	uint32_t	limit = bf_cell_limit(merge->a->params.cell_bits);
 	uint64_t	count = 0;
 
 	for (; max > 0 && !bf_merge_done(merge); max--)
@@ -105,16 +94,16 @@ bf_merge_numbers(bf_merge *merge, bf_combination combination, uint32_t limit,
 		bool		in_a;
 		bool		in_b;
 		uint64_t	hash = next_hash(merge, &in_a, &in_b);
-		uint32_t	a = in_a ? bf_number_of(merge->a, merge->acount, merge->i - 1) : 0;
-		uint32_t	b = in_b ? bf_number_of(merge->b, merge->bcount, merge->j - 1) : 0;
+		uint32_t	a = in_a ? bf_number_of(merge->a, merge->i - 1) : 0;
+		uint32_t	b = in_b ? bf_number_of(merge->b, merge->j - 1) : 0;
 		uint32_t	number;
 
-		if (combination == BF_DIFFERENCE && !bf_has_difference(a, b, limit))
+		if (merge->combination == BF_DIFFERENCE && !bf_has_difference(a, b, limit))
 		{
 			merge->misfit = true;
 			continue;
 		}
-		number = bf_combine_two(combination, a, b, limit);
+		number = bf_combine_two(merge->combination, a, b, limit);
 		if (number == 0)
 			continue;
 		if (hashes != NULL)
@@ -125,4 +114,12 @@ bf_merge_numbers(bf_merge *merge, bf_combination combination, uint32_t limit,
 		count++;
 	}
 	return count;
+}
+
+uint64_t
+bf_merge_entries(bf_merge *merge, uint8_t *hashes, uint8_t *numbers, uint64_t max)
+{
+	if (bf_kind_of(&merge->a->params) == BF_FILTER)
+		return merge_hashes(merge, hashes, max);
+	return merge_numbers(merge, hashes, numbers, max);
 }

@@ -12,10 +12,8 @@
 #include <stdint.h>
 
 #include "bytes.h"
+#include "filter.h"
 #include "numbers.h"
-
-#define BF_HASH_BYTES	8
-#define BF_NUMBER_BYTES	2
 
 static inline uint64_t
 bf_hash_at(const uint8_t *hashes, uint64_t i)
@@ -23,11 +21,20 @@ bf_hash_at(const uint8_t *hashes, uint64_t i)
 	return bf_load64(hashes + BF_HASH_BYTES * i);
 }
 
-/* The number of hash i in a counter of count hashes. */
-static inline uint32_t
-bf_number_of(const uint8_t *hashes, uint64_t count, uint64_t i)
+/* The address of the numbers that follow the hashes of a sparse counter. */
+static inline const uint8_t *
+bf_numbers_of(const bf_filter *counter)
 {
-	return bf_load16(hashes + BF_HASH_BYTES * count + BF_NUMBER_BYTES * i);
+	return counter->payload + BF_HASH_BYTES * counter->nhashes;
+}
+
+/* The number of hash i of a sparse filter: 1 in a Bloom filter. */
+static inline uint32_t
+bf_number_of(const bf_filter *filter, uint64_t i)
+{
+	if (bf_kind_of(&filter->params) == BF_FILTER)
+		return 1;
+	return bf_load16(bf_numbers_of(filter) + BF_NUMBER_BYTES * i);
 }
 
 /* The number of hashes below hash, which is the index of hash if present. */
@@ -43,13 +50,12 @@ extern uint64_t bf_sparse_find(const uint8_t *hashes, uint64_t count, uint64_t h
  */
 extern void bf_expected_range(uint64_t count, uint64_t hash, uint64_t *from, uint64_t *to);
 
-/* The state of a merge of two sorted arrays. */
+/* The state of a merge of two sparse filters of one kind. */
 typedef struct bf_merge
 {
-	const uint8_t *a;
-	const uint8_t *b;
-	uint64_t	acount;
-	uint64_t	bcount;
+	const bf_filter *a;
+	const bf_filter *b;
+	bf_combination combination;
 	uint64_t	i;				/* the next index in a */
 	uint64_t	j;				/* and in b */
 	bool		misfit;			/* a difference was below 0 */
@@ -58,23 +64,15 @@ typedef struct bf_merge
 static inline bool
 bf_merge_done(const bf_merge *merge)
 {
-	return merge->i == merge->acount && merge->j == merge->bcount;
+	return merge->i == merge->a->nhashes && merge->j == merge->b->nhashes;
 }
 
 /*
- * Reads up to max distinct hashes, and writes those of the union or intersection
- * to out, unless out is NULL.  Returns how many belong to it.  Call until
- * bf_merge_done().
+ * Reads up to max distinct hashes, combines the numbers of each, 0 if a side
+ * lacks it, and keeps the hashes whose result is not 0.  Writes them, and in a
+ * counter their numbers, unless hashes is NULL.  Returns how many it kept.  Call
+ * until bf_merge_done().
  */
-extern uint64_t bf_merge_union(bf_merge *merge, uint8_t *out, uint64_t max);
-extern uint64_t bf_merge_intersection(bf_merge *merge, uint8_t *out, uint64_t max);
-
-/*
- * The same for counters with numbers up to limit: combines the numbers of each
- * hash, 0 if a side lacks it, and keeps the hashes whose result is not 0.  Writes
- * them and their numbers unless hashes is NULL.
- */
-extern uint64_t bf_merge_numbers(bf_merge *merge, bf_combination combination, uint32_t limit,
-								 uint8_t *hashes, uint8_t *numbers, uint64_t max);
+extern uint64_t bf_merge_entries(bf_merge *merge, uint8_t *hashes, uint8_t *numbers, uint64_t max);
 
 #endif							/* BF_SPARSE_H */

@@ -1,6 +1,6 @@
 /*
  * bloom_type.c
- *		Recognizing the extension's types.
+ *		The extension's types.
  */
 #include "pg/pg_compat.h"
 
@@ -8,8 +8,13 @@
 #include "pg/bloom_type.h"
 #include "utils/lsyscache.h"
 
+const BloomType bloom_types[BLOOM_TYPES] = {
+	[BF_FILTER] = {bloomfilter_in, "bloomfilter", 1},
+	[BF_COUNTER] = {bloomcounter_in, "bloomcounter", 4}
+};
+
 bool
-is_bloom_type(Oid type, bf_source *source)
+is_bloom_type(Oid type, bf_kind *kind)
 {
 	Oid			input;
 	Oid			parameter;
@@ -19,6 +24,12 @@ is_bloom_type(Oid type, bf_source *source)
 		return false;
 	getTypeInputInfo(type, &input, &parameter);
 	fmgr_info(input, &info);
-	*source = info.fn_addr == bloomcounter_in ? BF_COUNTER_VALUE : BF_VALUE;
-	return info.fn_addr == bloomfilter_in || info.fn_addr == bloomcounter_in;
+	for (int i = 0; i < BLOOM_TYPES; i++)
+	{
+		if (info.fn_addr != bloom_types[i].input)
+			continue;
+		*kind = (bf_kind) i;
+		return true;
+	}
+	return false;
 }

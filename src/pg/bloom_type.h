@@ -1,26 +1,32 @@
 /*
  * bloom_type.h
- *		Recognizing the extension's types.
+ *		The extension's types.
  */
 #ifndef BF_BLOOM_TYPE_H
 #define BF_BLOOM_TYPE_H
 
 #include "pg/pg_compat.h"
 
-#include "core/format.h"
+#include "core/filter.h"
 #include "fmgr.h"
 
-/*
- * The input functions identify the types, because types can be renamed or moved
- * to another schema.
- */
+/* What code needs to know of the type of a kind; value/errors.c has its messages. */
+typedef struct BloomType
+{
+	PGFunction	input;			/* identifies the type: it can be renamed or moved */
+	const char *name;			/* in SQL */
+	uint32		default_cell_bits;
+} BloomType;
+
+#define BLOOM_TYPES		2
+
+/* By bf_kind. */
+extern const BloomType bloom_types[BLOOM_TYPES];
+
 extern PGDLLEXPORT Datum bloomfilter_in(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum bloomcounter_in(PG_FUNCTION_ARGS);
 
-/*
- * True if a type is bloomfilter or bloomcounter; *source is then BF_VALUE or
- * BF_COUNTER_VALUE.  Reads the catalog.
- */
-extern bool is_bloom_type(Oid type, bf_source *source);
+/* True if a type is one of these; *kind is then its kind.  Reads the catalog. */
+extern bool is_bloom_type(Oid type, bf_kind *kind);
 
 #endif							/* BF_BLOOM_TYPE_H */

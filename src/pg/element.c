@@ -6,10 +6,10 @@
 
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
-#include "pg/bloom_type.h"
 #include "pg/element.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "value/errors.h"
 
 static bool
 is_string(const ElementType *element)
@@ -68,15 +68,13 @@ unhashable_hint(Oid type)
 static void
 report_unhashable(Oid type)
 {
-	bf_source	source;
+	bf_kind		kind;
 
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("cannot put values of type %s into a bloom filter", format_type_be(type)),
-			 !is_bloom_type(type, &source) ? unhashable_hint(type)
-			 : source == BF_VALUE
-			 ? errhint("Compare filters with @>= and <=@, and unite them with | or bloom_union_agg().")
-			 : errhint("Add counters with + or bloom_sum_agg().")));
+			 is_bloom_type(type, &kind) ? errhint_of(type_messages[kind].as_element_hint)
+			 : unhashable_hint(type)));
 }
 
 static void

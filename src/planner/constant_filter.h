@@ -7,7 +7,7 @@
 
 #include "postgres.h"
 
-#include "filter/measure.h"
+#include "value/measure.h"
 #include "nodes/pathnodes.h"
 
 typedef struct ConstantFilter

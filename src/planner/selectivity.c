@@ -19,7 +19,7 @@
 #include "catalog/pg_statistic.h"
 #include "core/dense.h"
 #include "core/probe.h"
-#include "filter/value.h"
+#include "value/value.h"
 #include "fmgr.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/paths.h"
@@ -45,7 +45,7 @@ PG_FUNCTION_INFO_V1(bloomfilter_contains_joinsel);
  * is none.
  */
 static bool
-split_arguments(List *args, Node **filter, bf_source *source, Node **element)
+split_arguments(List *args, Node **filter, bf_kind *kind, Node **element)
 {
 	if (list_length(args) != 2)
 		return false;
@@ -53,7 +53,7 @@ split_arguments(List *args, Node **filter, bf_source *source, Node **element)
 	{
 		Node	   *candidate = list_nth(args, side);
 
-		if (!is_bloom_type(exprType(candidate), source))
+		if (!is_bloom_type(exprType(candidate), kind))
 			continue;
 		*filter = candidate;
 		*element = list_nth(args, 1 - side);
@@ -79,7 +79,7 @@ static uint64 *
 hash_values(const AttStatsSlot *slot, const bf_filter *filter, HashElement hash)
 {
 	uint64	   *hashes = palloc(slot->nvalues * sizeof(*hashes));
-	bf_update	update = bf_update_of(&filter->params, false);
+	bf_update	update = bf_update_of(&filter->params, BF_SUM);
 
 	for (int i = 0; i < slot->nvalues; i++)
 	{
@@ -219,7 +219,7 @@ estimate_subquery_share(PlannerInfo *root, VariableStatData *variable, const Sub
 
 static double
 constant_selectivity(VariableStatData *variable, Node *node, Oid operator,
-					 ConstantFilter *operand, bf_source source)
+					 ConstantFilter *operand, bf_kind kind)
 {
 	const Const *constant = (const Const *) operand->value;
 	bf_filter	filter;
@@ -228,7 +228,7 @@ constant_selectivity(VariableStatData *variable, Node *node, Oid operator,
 
 	if (constant->constisnull)
 		return 0;
-	open_value(constant->constvalue, source, &filter);
+	open_value(constant->constvalue, kind, &filter);
 	if (filter.params.element_class == BF_CLASS_NONE)
 		return 0;
 	if (variable->rel == NULL ||
@@ -244,18 +244,18 @@ contains_selectivity(PlannerInfo *root, Oid operator, List *args, int varRelid)
 {
 	Node	   *operand;
 	Node	   *node;
-	bf_source	source;
+	bf_kind	kind;
 	ConstantFilter *filter;
 	SubqueryFilter subquery;
 	VariableStatData variable;
 	double		selectivity = DEFAULT_SELECTIVITY;
 
-	if (!split_arguments(args, &operand, &source, &node))
+	if (!split_arguments(args, &operand, &kind, &node))
 		return selectivity;
 	filter = evaluate_filter(root, operand);
 	examine_variable(root, node, varRelid, &variable);
 	if (IsA(filter->value, Const))
-		selectivity = constant_selectivity(&variable, node, operator, filter, source);
+		selectivity = constant_selectivity(&variable, node, operator, filter, kind);
 	else if (variable.rel != NULL && find_subquery_filter(root, filter->value, &subquery))
 		selectivity = estimate_subquery_share(root, &variable, &subquery);
 	ReleaseVariableStats(variable);

@@ -16,8 +16,8 @@
 #include "aggregate/bloom_agg.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
-#include "filter/params.h"
-#include "filter/value.h"
+#include "value/parameters.h"
+#include "value/value.h"
 #include "fmgr.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -167,12 +167,12 @@ static bool
 read_base(PlannerInfo *root, const Aggref *aggref, int argument, SubqueryFilter *filter)
 {
 	const Const *constant = constant_argument(aggref, argument);
-	bf_source	source;
+	bf_kind	kind;
 	bf_filter	base;
 
-	if (constant == NULL || !is_bloom_type(aggref->aggtype, &source))
+	if (constant == NULL || !is_bloom_type(aggref->aggtype, &kind))
 		return false;
-	open_value(constant->constvalue, source, &base);
+	open_value(constant->constvalue, kind, &base);
 	filter->elements = measure_once(evaluate_filter(root, (Node *) constant), &base).cardinality;
 	filter->rate = base.params.rate;
 	return true;

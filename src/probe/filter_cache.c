@@ -8,10 +8,8 @@
  */
 #include "pg/pg_compat.h"
 
-#include "filter/value.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
-#include "pg/memory.h"
 #include "probe/filter_cache.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -35,7 +33,7 @@ typedef struct CachedFilter
 	uint64		opened_at;
 	char	   *copy;			/* unaligned memory of the payload, or NULL */
 	bool		has_header;		/* opened is valid; its payload may be NULL */
-	OpenedFilter opened;
+	OpenedValue opened;
 } CachedFilter;
 
 /* Lives in its own memory context, a child of TopTransactionContext. */
@@ -189,10 +187,10 @@ make_room(FilterList *list, Size size, const CachedFilter *entry)
 
 /* Copies a filter to memory aligned to a cache line. */
 static void
-make_copy(CachedFilter *entry, FilterList *list, Size size, bf_source source, Datum value)
+make_copy(CachedFilter *entry, FilterList *list, Size size, bf_kind kind, Datum value)
 {
-	OpenedFilter opened;
-	struct varlena *bytes = open_for_probes(value, source, &opened);
+	OpenedValue opened;
+	BloomValue *bytes = open_for_probes(value, kind, &opened);
 	char	   *copy = allocate_large(cache->context,
 									  bf_payload_size(&opened.filter) + BF_BLOCK_BYTES);
 	uint8	   *payload = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, copy);
@@ -219,26 +217,26 @@ make_copy(CachedFilter *entry, FilterList *list, Size size, bf_source source, Da
 
 /* Copies a filter whose probes have cost as much, if there is room. */
 static void
-consider_copy(CachedFilter *entry, bf_source source, Datum value)
+consider_copy(CachedFilter *entry, bf_kind kind, Datum value)
 {
 	Size		size = entry->pointer.va_rawsize;
 	FilterList *list = size > memory_limit() ? &cache->large : &cache->copied;
 
 	if (entry->opened.cost >= size && make_room(list, size, entry))
-		make_copy(entry, list, size, source, value);
+		make_copy(entry, list, size, kind, value);
 }
 
 static void
 open_uncached(LastFilter *last, Datum value)
 {
-	struct varlena *bytes = open_for_probes(value, last->source, &last->opened);
+	BloomValue *bytes = open_for_probes(value, last->kind, &last->opened);
 
 	if ((Pointer) bytes != DatumGetPointer(value))
 		last->detoasted = bytes;
 }
 
 /* Opens a stored value by its copy, its cached header, or its TOAST table. */
-static OpenedFilter *
+static OpenedValue *
 open_stored(LastFilter *last, Datum value)
 {
 	struct varatt_external pointer;
@@ -247,14 +245,14 @@ open_stored(LastFilter *last, Datum value)
 	VARATT_EXTERNAL_GET_POINTER(pointer, DatumGetPointer(value));
 	entry = find_entry(&pointer);
 	if (entry->copy == NULL)
-		consider_copy(entry, last->source, value);
+		consider_copy(entry, last->kind, value);
 	entry->opened_at = ++now;
 	dlist_move_head(&entry->list->filters, &entry->node);
 	if (entry->copy != NULL)
 	{
 		memcpy(last->identity, DatumGetPointer(value), TOAST_POINTER_SIZE);
 		last->opened_at = now;
-		last->kind = LAST_COPIED;
+		last->state = LAST_COPIED;
 	}
 	else if (!entry->has_header)
 	{
@@ -268,23 +266,23 @@ open_stored(LastFilter *last, Datum value)
 	return &entry->opened;
 }
 
-static OpenedFilter *
+static OpenedValue *
 open_in_memory(LastFilter *last, Datum value)
 {
 	open_uncached(last, value);
 	if (VARATT_IS_4B_U(DatumGetPointer(value)))
 	{
 		memcpy(last->identity, DatumGetPointer(value), IDENTITY_SIZE);
-		last->kind = LAST_IN_MEMORY;
+		last->state = LAST_IN_MEMORY;
 	}
 	return &last->opened;
 }
 
 /* A call site can outlive an error that a PL/pgSQL block catches: reset it first. */
-OpenedFilter *
+OpenedValue *
 open_other_filter(LastFilter *last, Datum value)
 {
-	last->kind = LAST_UNKNOWN;
+	last->state = LAST_UNKNOWN;
 	last->detoasted = NULL;
 	last->filter = VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value))
 		? open_stored(last, value) : open_in_memory(last, value);

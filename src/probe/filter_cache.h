@@ -16,13 +16,13 @@
 #include "pg/pg_compat.h"
 
 #include "access/detoast.h"
-#include "filter/stored_filter.h"
+#include "value/stored_value.h"
 
 /*
  * The filter that a call site opened last.  Consecutive rows often have the same
  * filter, which is recognized by its first bytes: a copied one by its TOAST
  * pointer, one in memory by its length and header, since opening depends on
- * nothing else.  Initialize to zero, except source.
+ * nothing else.  Initialize to zero, except kind.
  */
 #define IDENTITY_SIZE	(VARHDRSZ + BF_HEADER_SIZE)
 
@@ -33,13 +33,13 @@ typedef struct LastFilter
 		LAST_UNKNOWN,			/* cannot be recognized */
 		LAST_COPIED,			/* identity is the TOAST pointer */
 		LAST_IN_MEMORY			/* identity is the length and header */
-	}			kind;
-	bf_source	source;			/* the call site's type; set at the start */
+	}			state;
+	bf_kind		kind;			/* of the call site; set at the start */
 	char		identity[IDENTITY_SIZE];	/* first bytes of the value */
-	OpenedFilter *filter;		/* &opened, or the cache's */
+	OpenedValue *filter;		/* &opened, or the cache's */
 	uint64		opened_at;		/* for LAST_COPIED: see shortcuts_revoked_at */
-	OpenedFilter opened;		/* used if the cache has neither copy nor header */
-	struct varlena *detoasted;	/* detoasted copy to free after the probe, or NULL */
+	OpenedValue opened;		/* used if the cache has neither copy nor header */
+	BloomValue *detoasted;		/* detoasted copy to free after the probe, or NULL */
 } LastFilter;
 
 /* A copy that was opened at or before this tick of the cache may be gone. */
@@ -49,6 +49,46 @@ extern uint64 shortcuts_revoked_at;
  * Opens a filter other than the call site's last one.  The result is valid until
  * any call site opens another filter.  A corrupt value is an error.
  */
-extern OpenedFilter *open_other_filter(LastFilter *last, Datum value);
+extern OpenedValue *open_other_filter(LastFilter *last, Datum value);
+
+/* Can the last opened filter serve this value?  One in memory may have moved. */
+static inline bool
+is_opened_last(const LastFilter *last, const char *value)
+{
+	switch (last->state)
+	{
+		case LAST_COPIED:
+			return VARATT_IS_EXTERNAL_ONDISK(value) &&
+				memcmp(value, last->identity, TOAST_POINTER_SIZE) == 0 &&
+				last->opened_at > shortcuts_revoked_at;
+		case LAST_IN_MEMORY:
+			return VARATT_IS_4B_U(value) && VARSIZE_4B(value) >= IDENTITY_SIZE &&
+				memcmp(value, last->identity, IDENTITY_SIZE) == 0;
+		default:
+			return false;
+	}
+}
+
+/* Opens a filter for one probe.  The call site's last filter is the fast path. */
+static inline OpenedValue *
+open_cached_filter(LastFilter *last, Datum value)
+{
+	if (unlikely(!is_opened_last(last, DatumGetPointer(value))))
+		return open_other_filter(last, value);
+	if (last->state == LAST_IN_MEMORY)
+		move_opened(&last->opened, (const uint8 *) DatumGetPointer(value) + IDENTITY_SIZE);
+	return last->filter;
+}
+
+/* Limits memory: "filter @> ANY (array)" makes many calls within one row. */
+static inline void
+close_cached_filter(LastFilter *last)
+{
+	if (unlikely(last->detoasted != NULL))
+	{
+		pfree(last->detoasted);
+		last->detoasted = NULL;
+	}
+}
 
 #endif							/* BF_FILTER_CACHE_H */

@@ -4,17 +4,11 @@
  */
 #include "pg/pg_compat.h"
 
-#include "filter/errors.h"
-#include "fmgr.h"
 #include "nodes/nodeFuncs.h"
 #include "pg/element.h"
+#include "pg/sql_function.h"
 #include "probe/filter_cache.h"
-
-PG_FUNCTION_INFO_V1(bloomfilter_contains);
-PG_FUNCTION_INFO_V1(bloomfilter_contained);
-PG_FUNCTION_INFO_V1(bloomcounter_contains);
-PG_FUNCTION_INFO_V1(bloomcounter_contained);
-PG_FUNCTION_INFO_V1(bloomcounter_count);
+#include "value/errors.h"
 
 /* A membership function's cache in fn_extra. */
 typedef struct ProbeSite
@@ -51,7 +45,7 @@ is_literal(const FmgrInfo *function, int argument)
 }
 
 static pg_noinline ProbeSite *
-make_probe_site(FunctionCallInfo fcinfo, bf_source source, int argument)
+make_probe_site(FunctionCallInfo fcinfo, bf_kind kind, int argument)
 {
 	FmgrInfo   *function = fcinfo->flinfo;
 	ProbeSite	resolved = {0};
@@ -59,7 +53,7 @@ make_probe_site(FunctionCallInfo fcinfo, bf_source source, int argument)
 
 	resolve_element_type(fcinfo, argument, &resolved.element);
 	resolved.literal = is_literal(function, argument) && resolved.element.is_stable;
-	resolved.last.source = source;
+	resolved.last.kind = kind;
 	site = MemoryContextAlloc(function->fn_mcxt, sizeof(*site));
 	*site = resolved;
 	function->fn_extra = site;
@@ -78,53 +72,13 @@ hash_literal(ProbeSite *site, HashElement hash, Datum value, uint64 seed)
 	return site->hash;
 }
 
-/* Can the last opened filter serve this value?  One in memory may have moved. */
-static inline bool
-is_opened_last(const LastFilter *last, const char *value)
-{
-	switch (last->kind)
-	{
-		case LAST_COPIED:
-			return VARATT_IS_EXTERNAL_ONDISK(value) &&
-				memcmp(value, last->identity, TOAST_POINTER_SIZE) == 0 &&
-				last->opened_at > shortcuts_revoked_at;
-		case LAST_IN_MEMORY:
-			return VARATT_IS_4B_U(value) && VARSIZE_4B(value) >= IDENTITY_SIZE &&
-				memcmp(value, last->identity, IDENTITY_SIZE) == 0;
-		default:
-			return false;
-	}
-}
-
-/* Opens a filter for one probe.  The call site's last filter is the fast path. */
-static inline OpenedFilter *
-open_cached_filter(LastFilter *last, Datum value)
-{
-	if (unlikely(!is_opened_last(last, DatumGetPointer(value))))
-		return open_other_filter(last, value);
-	if (last->kind == LAST_IN_MEMORY)
-		move_opened(&last->opened, (const uint8 *) DatumGetPointer(value) + IDENTITY_SIZE);
-	return last->filter;
-}
-
-/* Limits memory: "filter @> ANY (array)" makes many calls within one row. */
-static inline void
-close_cached_filter(LastFilter *last)
-{
-	if (unlikely(last->detoasted != NULL))
-	{
-		pfree(last->detoasted);
-		last->detoasted = NULL;
-	}
-}
-
 /* A number if number is set, else 1 or 0 for membership. */
 static pg_attribute_always_inline uint32
-probe(FunctionCallInfo fcinfo, bf_source source, int filter_argument, int argument, bool number)
+probe(FunctionCallInfo fcinfo, bf_kind kind, int filter_argument, int argument, bool number)
 {
 	ProbeSite  *site = fcinfo->flinfo->fn_extra;
 	Datum		value = PG_GETARG_DATUM(filter_argument);
-	OpenedFilter *opened;
+	OpenedValue *opened;
 	const bf_params *params;
 	Datum		element = PG_GETARG_DATUM(argument);
 	HashElement hash_element;
@@ -132,7 +86,7 @@ probe(FunctionCallInfo fcinfo, bf_source source, int filter_argument, int argume
 	uint32		result;
 
 	if (unlikely(site == NULL))
-		site = make_probe_site(fcinfo, source, argument);
+		site = make_probe_site(fcinfo, kind, argument);
 	opened = open_cached_filter(&site->last, value);
 	params = &opened->filter.params;
 	hash_element = lookup_hash(&site->element, params->element_class);
@@ -149,32 +103,8 @@ probe(FunctionCallInfo fcinfo, bf_source source, int filter_argument, int argume
 	return result;
 }
 
-Datum
-bloomfilter_contains(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(probe(fcinfo, BF_VALUE, 0, 1, false) != 0);
-}
-
-Datum
-bloomfilter_contained(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(probe(fcinfo, BF_VALUE, 1, 0, false) != 0);
-}
-
-Datum
-bloomcounter_contains(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(probe(fcinfo, BF_COUNTER_VALUE, 0, 1, false) != 0);
-}
-
-Datum
-bloomcounter_contained(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(probe(fcinfo, BF_COUNTER_VALUE, 1, 0, false) != 0);
-}
-
-Datum
-bloomcounter_count(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT32((int32) probe(fcinfo, BF_COUNTER_VALUE, 0, 1, true));
-}
+SQL_FUNCTION(bloomfilter_contains, BoolGetDatum(probe(fcinfo, BF_FILTER, 0, 1, false) != 0))
+SQL_FUNCTION(bloomfilter_contained, BoolGetDatum(probe(fcinfo, BF_FILTER, 1, 0, false) != 0))
+SQL_FUNCTION(bloomcounter_contains, BoolGetDatum(probe(fcinfo, BF_COUNTER, 0, 1, false) != 0))
+SQL_FUNCTION(bloomcounter_contained, BoolGetDatum(probe(fcinfo, BF_COUNTER, 1, 0, false) != 0))
+SQL_FUNCTION(bloomcounter_count, Int32GetDatum((int32) probe(fcinfo, BF_COUNTER, 0, 1, true)))

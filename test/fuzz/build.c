@@ -53,19 +53,19 @@ typedef struct builder
 static bool
 is_counter(const plan *of)
 {
-	return of->params.counter_bits != 0;
+	return bf_kind_of(&of->params) == BF_COUNTER;
 }
 
 static size_t
 dense_bytes(const plan *of)
 {
-	return of->params.m / 8 * (is_counter(of) ? of->params.counter_bits : 1);
+	return of->params.m / 8 * of->params.cell_bits;
 }
 
 static uint32_t
 limit_of(const plan *of)
 {
-	return (UINT32_C(1) << of->params.counter_bits) - 1;
+	return (UINT32_C(1) << of->params.cell_bits) - 1;
 }
 
 static bf_combination
@@ -165,7 +165,7 @@ go_over_to_dense(builder *to, const plan *of)
 {
 	element    *elements = room_for(sizeof(element) * (to->set.count + 1));
 	size_t		count = read_set(&to->set, of->piece, elements);
-	bf_update	update = bf_update_of(&of->params, of->levels);
+	bf_update	update = bf_update_of(&of->params, of->levels ? BF_GREATER : BF_SUM);
 
 	to->payload = allocate(dense_bytes(of));
 	for (size_t i = 0; i < count; i++)
@@ -180,12 +180,14 @@ go_over_to_dense(builder *to, const plan *of)
 static void
 build(builder *to, const plan *of, const element *elements, size_t count)
 {
-	bf_update	update = bf_update_of(&of->params, of->levels);
+	bf_update	update = bf_update_of(&of->params, of->levels ? BF_GREATER : BF_SUM);
 
 	to->payload = NULL;
 	make_slots(&to->set, of, BF_HASHSET_MIN_LOG2);
 	for (size_t i = 0; i < count; i++)
 	{
+		bool		is_new;
+
 		if (to->payload != NULL)
 		{
 			bf_dense_add(to->payload, &update, elements[i].hash, elements[i].number);
@@ -194,7 +196,8 @@ build(builder *to, const plan *of, const element *elements, size_t count)
 		if (bf_hashset_full(&to->set))
 			grow(&to->set, of);
 		place(&to->set, of, elements[i]);
-		demand(!bf_hashset_add(&to->set, elements[i].hash));
+		bf_hashset_place(&to->set, elements[i].hash, &is_new);
+		demand(!is_new);
 		if (to->set.count > bf_sparse_limit(&of->params))
 			go_over_to_dense(to, of);
 	}
@@ -308,10 +311,10 @@ put_dense(uint8_t *payload, const plan *of, const element *elements, size_t coun
 	}
 	for (uint64_t i = 0; i < of->params.m; i++)
 	{
-		if (of->params.counter_bits == 4)
+		if (of->params.cell_bits == 4)
 			payload[i / 2] |= (uint8_t) (model[i] << (i % 2 ? 4 : 0));
 		else
-			put(payload + i * of->params.counter_bits / 8, 0, (int) of->params.counter_bits / 8, model[i]);
+			put(payload + i * of->params.cell_bits / 8, 0, (int) of->params.cell_bits / 8, model[i]);
 	}
 	free(model);
 }
@@ -374,7 +377,7 @@ check_build(const plan *of, const element *elements, size_t count, bf_filter *fi
 	uint8_t    *expected;
 	uint64_t	size;
 	uint64_t	total;
-	bf_source	source = is_counter(of) ? BF_COUNTER_VALUE : BF_VALUE;
+	bf_kind		kind = bf_kind_of(&of->params);
 
 	build(&under_way, of, elements, count);
 	bytes = finish(&under_way, of, filter);
@@ -382,8 +385,8 @@ check_build(const plan *of, const element *elements, size_t count, bf_filter *fi
 	expected = expected_payload(of, elements, count, &size);
 	demand(total == BF_HEADER_SIZE + size);
 	demand(memcmp(bytes + BF_HEADER_SIZE, expected, size) == 0);
-	demand(is_counter(of) ? acceptable_counter(bytes, total, false) : acceptable(bytes, total, false));
-	demand(bf_decode(bytes, total, source, filter).error == BF_OK);
+	demand(acceptable_as(bytes, total, is_counter(of), false));
+	demand(bf_decode(bytes, total, kind, BF_VALUE, filter).error == BF_OK);
 	demand(bf_check_hashes(filter, 0, filter->nhashes).error == BF_OK);
 	demand(filter->levels == (of->levels && count > 0));
 	check_reads(of, filter, elements, count);
@@ -395,7 +398,7 @@ check_build(const plan *of, const element *elements, size_t count, bf_filter *fi
 static uint8_t *
 dense_of(const plan *of, const bf_filter *filter)
 {
-	bf_update	update = bf_update_of(&of->params, of->levels);
+	bf_update	update = bf_update_of(&of->params, of->levels ? BF_GREATER : BF_SUM);
 	uint8_t    *payload;
 
 	if (!filter->sparse)
@@ -409,19 +412,12 @@ dense_of(const plan *of, const bf_filter *filter)
 static void
 check_merge(const plan *of, const bf_filter *left, const bf_filter *right, const bf_filter *whole)
 {
-	bf_merge	merge = {
-		.a = left->payload, .acount = left->nhashes,
-		.b = right->payload, .bcount = right->nhashes
-	};
+	bf_merge	merge = {.a = left, .b = right, .combination = combination_of(of)};
 	uint64_t	size = (is_counter(of) ? 10 : 8) * whole->nhashes;
 	uint8_t    *merged = room_for(size);
-	uint64_t	count;
+	uint64_t	count = bf_merge_entries(&merge, merged, is_counter(of) ? merged + 8 * whole->nhashes : NULL,
+										 UINT64_MAX);
 
-	if (is_counter(of))
-		count = bf_merge_numbers(&merge, combination_of(of), limit_of(of), merged, merged + 8 * whole->nhashes,
-								 UINT64_MAX);
-	else
-		count = bf_merge_union(&merge, merged, UINT64_MAX);
 	demand(count == whole->nhashes && bf_merge_done(&merge) && !merge.misfit);
 	demand(memcmp(merged, whole->payload, size) == 0);
 	free(merged);
@@ -435,16 +431,13 @@ static void
 check_union(const plan *of, const bf_filter *left, const bf_filter *right, const bf_filter *whole)
 {
 	size_t		size = dense_bytes(of);
-	bf_update	update = bf_update_of(&of->params, of->levels);
+	bf_update	update = bf_update_of(&of->params, of->levels ? BF_GREATER : BF_SUM);
 	uint8_t    *united = dense_of(of, left);
 	uint8_t    *onto = copy_of(united, size);
 	uint8_t    *other = dense_of(of, right);
 	uint8_t    *all = dense_of(of, whole);
 
-	if (is_counter(of))
-		demand(bf_combine_numbers(united, other, size, of->params.counter_bits, combination_of(of)));
-	else
-		bf_or(united, other, size);
+	demand(bf_combine_cells(united, other, size, of->params.cell_bits, combination_of(of)));
 	demand(memcmp(united, all, size) == 0);
 	if (right->sparse)
 	{
@@ -500,7 +493,7 @@ static plan
 take_plan(source *from)
 {
 	/* filters, and counters of each width with counts and with levels */
-	static const uint32_t widths[] = {0, 0, 4, 4, 8, 8, 16, 16};
+	static const uint32_t widths[] = {1, 1, 4, 4, 8, 8, 16, 16};
 	unsigned	options = (unsigned) take(from, 1);
 	unsigned	kind = (unsigned) take(from, 1);
 	plan		of = {.piece = 1 + options / 2};
@@ -508,7 +501,7 @@ take_plan(source *from)
 	of.params.layout = options & 1 ? BF_CLASSIC : BF_BLOCKED;
 	of.params.rate = 0.01f;
 	of.params.k = 1 + kind % BF_MAX_K;
-	of.params.counter_bits = widths[kind / BF_MAX_K];
+	of.params.cell_bits = widths[kind / BF_MAX_K];
 	of.levels = is_counter(&of) && kind / BF_MAX_K % 2;
 	of.params.m = (1 + take(from, 1) % 48) * (options & 1 ? BF_WORD_BITS : BF_BLOCK_BITS);
 	if (is_counter(&of))

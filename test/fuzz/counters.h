@@ -15,22 +15,10 @@
 /* Counters with more bytes of numbers skip the operations on all of them. */
 #define MOST_NUMBER_BYTES 2048
 
-#define COMBINATIONS	4
-
-static const char operations[COMBINATIONS] = {
-	[BF_SUM] = '+',[BF_DIFFERENCE] = '-',[BF_GREATER] = '>',[BF_LESSER] = '<'
-};
-
 static size_t
 number_bytes(const bf_params *params)
 {
-	return params->m / 8 * params->counter_bits;
-}
-
-static uint32_t
-limit_of(const bf_params *params)
-{
-	return (UINT32_C(1) << params->counter_bits) - 1;
+	return params->m / 8 * params->cell_bits;
 }
 
 /* Sizes of pieces that the loops over numbers accept. */
@@ -47,9 +35,9 @@ unpack(const uint8_t *numbers, const bf_params *params)
 
 	for (uint64_t i = 0; i < params->m; i++)
 	{
-		if (params->counter_bits == 4)
+		if (params->cell_bits == 4)
 			model[i] = i % 2 ? numbers[i / 2] / 16 : numbers[i / 2] % 16;
-		else if (params->counter_bits == 8)
+		else if (params->cell_bits == 8)
 			model[i] = numbers[i];
 		else
 			model[i] = numbers[2 * i] + numbers[2 * i + 1] * UINT32_C(256);
@@ -96,8 +84,8 @@ static void
 check_changing(const value *v)
 {
 	const bf_params *params = &v->filter.params;
-	bf_update	adding = bf_update_of(params, false);
-	bf_update	raising = bf_update_of(params, true);
+	bf_update	adding = bf_update_of(params, BF_SUM);
+	bf_update	raising = bf_update_of(params, BF_GREATER);
 	uint8_t    *numbers = copy_of(v->filter.payload, number_bytes(params));
 	uint32_t   *model = unpack(numbers, params);
 
@@ -112,11 +100,11 @@ check_changing(const value *v)
 		if (operation == '-' && read < number)
 			number = read;
 		if (operation == '-')
-			bf_numbers_change(numbers, &adding.shape, params->counter_bits, hash, BF_DIFFERENCE, number);
+			bf_numbers_change(numbers, &adding.shape, params->cell_bits, hash, BF_DIFFERENCE, number);
 		else
 			bf_dense_add(numbers, operation == '+' ? &adding : &raising, hash, number);
 		model_change(model, params, hash, operation, number);
-		demand(bf_numbers_read(numbers, &adding.shape, params->counter_bits, hash) == model_read(model, params, hash));
+		demand(bf_cells_read(numbers, &adding.shape, params->cell_bits, hash) == model_read(model, params, hash));
 	}
 	demand_equal(numbers, params, model);
 	free(model);
@@ -135,7 +123,7 @@ check_decay(const value *v, const uint32_t *model, uint32_t by)
 		expected[i] = expected[i] > by ? expected[i] - by : 0;
 	for (size_t at = 0; at < size; at += piece_bytes(v))
 		bf_decay_numbers(numbers + at, size - at < piece_bytes(v) ? size - at : piece_bytes(v),
-						 params->counter_bits, by);
+						 params->cell_bits, by);
 	demand_equal(numbers, params, expected);
 	free(expected);
 	free(numbers);
@@ -150,8 +138,8 @@ check_level(const value *v, const uint32_t *model, uint32_t level)
 	uint8_t    *bits = room_for(params->m / 8);
 
 	for (size_t at = 0; at < params->m; at += most)
-		bf_threshold(bits + at / 8, v->filter.payload + at / 8 * params->counter_bits,
-					 params->m - at < most ? params->m - at : most, params->counter_bits, level);
+		bf_threshold(bits + at / 8, v->filter.payload + at / 8 * params->cell_bits,
+					 params->m - at < most ? params->m - at : most, params->cell_bits, level);
 	for (uint64_t i = 0; i < params->m; i++)
 		demand(ref_is_set(bits, i) == (model[i] >= level));
 	check_measures(params, bits);
@@ -175,9 +163,9 @@ check_sum(const value *v, const uint32_t *model)
 		expected += model[i];
 	for (size_t at = 0; at < size; at += piece_bytes(v))
 		sum += bf_sum_of_numbers(v->filter.payload + at, size - at < piece_bytes(v) ? size - at : piece_bytes(v),
-								 params->counter_bits);
+								 params->cell_bits);
 	demand(sum == expected);
-	demand(bf_sum_of_numbers(v->filter.payload, size, params->counter_bits) == sum);
+	demand(bf_sum_of_numbers(v->filter.payload, size, params->cell_bits) == sum);
 	total = bf_total(&shape, sum);
 	demand(total <= 1.001 * (double) sum && total * params->k >= 0.999 * (double) sum);
 }
@@ -206,7 +194,7 @@ static uint8_t *
 expanded(const value *v, bool raises)
 {
 	const bf_filter *filter = &v->filter;
-	bf_update	update = bf_update_of(&filter->params, raises);
+	bf_update	update = bf_update_of(&filter->params, raises ? BF_GREATER : BF_SUM);
 	uint8_t    *numbers = allocate(number_bytes(&filter->params));
 
 	for (uint64_t at = 0; at < filter->nhashes; at += v->piece)
@@ -258,108 +246,6 @@ check_counter(const value *v)
 }
 
 
-/* The hashes of two sparse counters, with the numbers of each. */
-typedef struct pairs
-{
-	uint64_t   *hashes;
-	uint32_t   *numbers[2];
-	size_t		count;
-} pairs;
-
-static pairs
-pair_up(const bf_filter *a, const bf_filter *b)
-{
-	size_t		most = a->nhashes + b->nhashes;
-	pairs		of = {.hashes = room_for(8 * most)};
-
-	of.count = expected_union(a, b, of.hashes);
-	for (int side = 0; side < 2; side++)
-	{
-		of.numbers[side] = room_for(sizeof(uint32_t) * of.count);
-		for (size_t i = 0; i < of.count; i++)
-			of.numbers[side][i] = listed(side == 0 ? a : b, of.hashes[i]);
-	}
-	return of;
-}
-
-static void
-free_pairs(pairs *of)
-{
-	free(of->hashes);
-	free(of->numbers[0]);
-	free(of->numbers[1]);
-}
-
-/* Merges in pieces; counts if out is NULL, else writes into room for count hashes. */
-static uint64_t
-merge_numbers(const value *a, const value *b, bf_combination combination, uint8_t *out, uint64_t room, bool *misfit)
-{
-	bf_merge	state = {
-		.a = a->filter.payload, .acount = a->filter.nhashes,
-		.b = b->filter.payload, .bcount = b->filter.nhashes
-	};
-	uint64_t	count = 0;
-
-	while (!bf_merge_done(&state))
-	{
-		uint64_t	before = state.i + state.j;
-
-		count += bf_merge_numbers(&state, combination, limit_of(&a->filter.params),
-								  out == NULL ? NULL : out + 8 * count,
-								  out == NULL ? NULL : out + 8 * room + 2 * count, a->piece);
-		demand(state.i + state.j > before);
-	}
-	*misfit = state.misfit;
-	return count;
-}
-
-/* The merged counter has the combined numbers of all hashes, except zeros. */
-static void
-check_merged(const pairs *of, char operation, uint32_t limit, const uint8_t *merged, uint64_t count, bool misfit)
-{
-	bool		exists = true;
-	uint64_t	at = 0;
-
-	for (size_t i = 0; i < of->count; i++)
-		exists = exists && ref_combined(operation, of->numbers[0][i], of->numbers[1][i], limit) >= 0;
-	demand(misfit == !exists);
-	for (size_t i = 0; i < of->count && exists; i++)
-	{
-		int64_t		number = ref_combined(operation, of->numbers[0][i], of->numbers[1][i], limit);
-
-		if (number == 0)
-			continue;
-		demand(at < count && get(merged + 8 * at, 0, 8) == of->hashes[i]);
-		demand(get(merged + 8 * count + 2 * at, 0, 2) == (uint64_t) number);
-		at++;
-	}
-	demand(!exists || at == count);
-}
-
-static void
-check_merging_numbers(const value *a, const value *b)
-{
-	bool		valid = a->valid && b->valid;
-	pairs		of = {.count = 0};
-
-	if (valid)
-		of = pair_up(&a->filter, &b->filter);
-	for (bf_combination combination = BF_SUM; combination < COMBINATIONS; combination++)
-	{
-		bool		misfit;
-		bool		again;
-		uint64_t	count = merge_numbers(a, b, combination, NULL, 0, &misfit);
-		uint8_t    *merged = room_for(10 * count);
-
-		demand(merge_numbers(a, b, combination, merged, count, &again) == count && again == misfit);
-		if (valid)
-			check_merged(&of, operations[combination], limit_of(&a->filter.params), merged, count, misfit);
-		free(merged);
-	}
-	if (valid)
-		free_pairs(&of);
-}
-
 /* The numbers of a counter, or those that a sparse one has when it becomes dense. */
 static uint8_t *
 numbers_of(const value *v, bool raises)
@@ -378,7 +264,7 @@ combine_pieces(uint8_t *into, const uint8_t *from, const bf_params *params, size
 
 	for (size_t at = 0; at < size; at += piece)
 		exists &= bf_combine_numbers(into + at, from + at, size - at < piece ? size - at : piece,
-									 params->counter_bits, combination);
+									 params->cell_bits, combination);
 	return exists;
 }
 
@@ -431,7 +317,7 @@ static void
 check_elements(const value *sparse, const bf_params *params, const uint8_t *numbers, char operation)
 {
 	const bf_filter *filter = &sparse->filter;
-	bf_update	update = bf_update_of(params, operation == '>');
+	bf_update	update = bf_update_of(params, operation == '>' ? BF_GREATER : BF_SUM);
 	uint8_t    *changed = copy_of(numbers, number_bytes(params));
 	uint32_t   *model = unpack(numbers, params);
 
@@ -445,10 +331,10 @@ check_elements(const value *sparse, const bf_params *params, const uint8_t *numb
 
 		if (operation == '-')
 		{
-			demand(bf_numbers_read(changed, &update.shape, params->counter_bits, hash) == read);
+			demand(bf_cells_read(changed, &update.shape, params->cell_bits, hash) == read);
 			if (read < number && read < limit_of(params))
 				break;
-			bf_numbers_change(changed, &update.shape, params->counter_bits, hash, BF_DIFFERENCE, number);
+			bf_numbers_change(changed, &update.shape, params->cell_bits, hash, BF_DIFFERENCE, number);
 		}
 		model_change(model, params, hash, operation, number);
 	}
@@ -488,8 +374,7 @@ check_counters(const value *a, const value *b)
 
 	if (!a->decoded || !b->decoded || !is_counter(a) || !is_counter(b))
 		return;
-	if (a->filter.sparse && b->filter.sparse && a->filter.params.counter_bits == b->filter.params.counter_bits)
-		check_merging_numbers(a, b);
+	check_merging(a, b);
 	if (a->filter.sizing || b->filter.sizing || !check_params(&a->filter.params, &b->filter.params, &params))
 		return;
 	if (a->valid && b->valid && a->filter.params.m == b->filter.params.m && params.m > 0 &&

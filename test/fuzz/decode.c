@@ -100,7 +100,7 @@ static uint8_t *
 expanded_image(const value *v)
 {
 	const bf_filter *filter = &v->filter;
-	bf_update	update = bf_update_of(&filter->params, false);
+	bf_update	update = bf_update_of(&filter->params, BF_SUM);
 	uint8_t    *image = allocate(filter->params.m / 8);
 
 	for (uint64_t at = 0; at < filter->nhashes; at += v->piece)
@@ -220,67 +220,6 @@ check_filter(const value *v)
 }
 
 
-typedef uint64_t (*merge_step) (bf_merge *merge, uint8_t *out, uint64_t max);
-
-/* Counts, and merges in pieces into memory of exactly that size. */
-static uint64_t
-merge(const value *a, const value *b, merge_step step, uint8_t **out)
-{
-	uint64_t	counted = 0;
-	uint64_t	steps = 0;
-
-	*out = NULL;
-	for (int writing = 0; writing <= 1; writing++)
-	{
-		bf_merge	state = {
-			.a = a->filter.payload, .acount = a->filter.nhashes,
-			.b = b->filter.payload, .bcount = b->filter.nhashes
-		};
-		uint64_t	count = 0;
-
-		for (; !bf_merge_done(&state); steps++)
-		{
-			demand(steps <= 2 * (a->filter.nhashes + b->filter.nhashes));
-			count += step(&state, writing ? *out + 8 * count : NULL, a->piece);
-		}
-		demand(!writing || count == counted);
-		counted = count;
-		if (!writing)
-			*out = room_for(8 * count);
-	}
-	return counted;
-}
-
-static void
-check_merging(const value *a, const value *b)
-{
-	uint64_t	most = a->filter.nhashes + b->filter.nhashes;
-	uint8_t    *united;
-	uint8_t    *common;
-	uint64_t	nunited = merge(a, b, bf_merge_union, &united);
-	uint64_t	ncommon = merge(a, b, bf_merge_intersection, &common);
-
-	demand(nunited + ncommon == most);
-	if (a->valid && b->valid)
-	{
-		uint64_t   *hashes = room_for(8 * most);
-
-		demand(nunited == expected_union(&a->filter, &b->filter, hashes));
-		for (uint64_t i = 0; i < nunited; i++)
-			demand(get(united + 8 * i, 0, 8) == hashes[i]);
-		for (uint64_t i = 0; i < ncommon; i++)
-		{
-			uint64_t	hash = get(common + 8 * i, 0, 8);
-
-			demand(i == 0 || get(common + 8 * (i - 1), 0, 8) < hash);
-			demand(listed(&a->filter, hash) && listed(&b->filter, hash));
-		}
-		free(hashes);
-	}
-	free(united);
-	free(common);
-}
-
 /* Union and intersection of the bits of two filters at the same or the smaller size. */
 static void
 check_bits(const value *a, const value *b, const bf_params *params)
@@ -323,8 +262,7 @@ check_filters(const value *a, const value *b)
 
 	if (!a->decoded || !b->decoded || is_counter(a) || is_counter(b))
 		return;
-	if (a->filter.sparse && b->filter.sparse)
-		check_merging(a, b);
+	check_merging(a, b);
 	/* unions do not apply to states that size themselves */
 	if (a->filter.sizing || b->filter.sizing ||
 		!check_params(&a->filter.params, &b->filter.params, &params))
@@ -359,7 +297,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < 2; i++)
 	{
 		values[i].piece = 1 + in.pieces % 8;
-		decode(&values[i], in.bytes[i], in.size[i], source_of(&in, i));
+		decode(&values[i], in.bytes[i], in.size[i], kind_of(&in, i), form_of(&in, i));
 		check_value(&values[i]);
 	}
 	for (int i = 0; i < 2; i++)

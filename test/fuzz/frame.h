@@ -42,15 +42,18 @@ open_frame(frame *in, const uint8_t *data, size_t size)
 }
 
 /* As what the target decodes one of the two: mostly what its flags say. */
-static inline bf_source
-source_of(const frame *in, int side)
+static inline bf_kind
+kind_of(const frame *in, int side)
 {
-	bool		state = in->options & 1 << side;
 	bool		counter = in->size[side] > 2 && in->bytes[side][2] & 4;
 
-	if (counter != ((in->options & 4 << side) != 0))
-		return state ? BF_COUNTER_STATE : BF_COUNTER_VALUE;
-	return state ? BF_STATE : BF_VALUE;
+	return counter != ((in->options & 4 << side) != 0) ? BF_COUNTER : BF_FILTER;
+}
+
+static inline bf_form
+form_of(const frame *in, int side)
+{
+	return in->options & 1 << side ? BF_STATE : BF_VALUE;
 }
 
 /* A filter or counter under mutation. */

@@ -22,7 +22,8 @@
 typedef struct value
 {
 	bf_filter	filter;
-	bf_source	source;			/* as what the bytes are decoded */
+	bf_kind		kind;			/* as what the bytes are decoded */
+	bf_form		form;
 	const uint8_t *bytes;
 	size_t		size;
 	size_t		piece;			/* blocks or hashes handled at once */
@@ -36,16 +37,7 @@ typedef struct value
 static bool
 is_counter(const value *v)
 {
-	return v->source == BF_COUNTER_VALUE || v->source == BF_COUNTER_STATE;
-}
-
-/* The verdict of acceptable.h. */
-static bool
-acceptable_as(const uint8_t *bytes, uint64_t size, bf_source source)
-{
-	if (source == BF_VALUE || source == BF_STATE)
-		return acceptable(bytes, size, source == BF_STATE);
-	return acceptable_counter(bytes, size, source == BF_COUNTER_STATE);
+	return v->kind == BF_COUNTER;
 }
 
 /* The verdict on the hashes is the same in pieces and at once. */
@@ -86,12 +78,12 @@ check_claims(const value *v)
 	for (int i = 0; i < 4; i++)
 	{
 		bf_filter	filter;
-		bf_status	status = bf_decode_header(header, claims[i], v->source, &filter);
+		bf_status	status = bf_decode_header(header, claims[i], v->kind, v->form, &filter);
 
 		if (i == 0)
 			demand((status.error == BF_OK) == v->decoded);
 		if ((header[2] & 1) == 0)
-			demand((status.error == BF_OK) == acceptable_as(header, claims[i], v->source));
+			demand((status.error == BF_OK) == acceptable_as(header, claims[i], v->kind, v->form));
 		else if (status.error == BF_OK)
 			demand(filter.nhashes == (claims[i] - BF_HEADER_SIZE) / hash_size &&
 				   (filter.sizing ? filter.nhashes <= BF_SIZING_LIMIT :
@@ -101,19 +93,20 @@ check_claims(const value *v)
 }
 
 static void
-decode(value *v, const uint8_t *bytes, size_t size, bf_source source)
+decode(value *v, const uint8_t *bytes, size_t size, bf_kind kind, bf_form form)
 {
 	bf_status	status;
 
 	v->bytes = copy_of(bytes, size);
 	v->size = size;
-	v->source = source;
-	status = bf_decode(v->bytes, size, source, &v->filter);
+	v->kind = kind;
+	v->form = form;
+	status = bf_decode(v->bytes, size, kind, form, &v->filter);
 	v->decoded = status.error == BF_OK;
 	if (v->decoded && v->filter.sparse)
 		status = check_hashes(v);
 	v->valid = status.error == BF_OK;
-	demand(v->valid == acceptable_as(bytes, size, source));
+	demand(v->valid == acceptable_as(bytes, size, kind, form));
 	if (size >= BF_HEADER_SIZE)
 		check_claims(v);
 }
@@ -159,7 +152,7 @@ listed(const bf_filter *filter, uint64_t hash)
 	for (uint64_t i = 0; i < filter->nhashes; i++)
 	{
 		if (word_at(filter, i) == hash)
-			return filter->params.counter_bits == 0 ? 1 : (uint32_t) get(numbers + 2 * i, 0, 2);
+			return filter->params.cell_bits == 1 ? 1 : (uint32_t) get(numbers + 2 * i, 0, 2);
 	}
 	return 0;
 }
@@ -168,11 +161,7 @@ listed(const bf_filter *filter, uint64_t hash)
 static uint32_t
 expected_read(const bf_filter *filter, uint64_t hash)
 {
-	if (filter->sparse)
-		return listed(filter, hash);
-	if (filter->params.counter_bits != 0)
-		return ref_read(filter->payload, &filter->params, hash);
-	return ref_contains(filter->payload, &filter->params, hash);
+	return filter->sparse ? listed(filter, hash) : ref_read(filter->payload, &filter->params, hash);
 }
 
 /* Some hashes to probe: the filter's own, their neighbours, and others. */
@@ -340,7 +329,7 @@ combines(const bf_params *a, const bf_params *b, bool folded)
 	if (smaller == 0)
 		return true;
 	return a->layout == b->layout && a->k == b->k && a->seed == b->seed &&
-		a->counter_bits == b->counter_bits &&
+		a->cell_bits == b->cell_bits &&
 		(larger == smaller || (folded && a->layout == BF_BLOCKED && larger % smaller == 0));
 }
 
@@ -348,7 +337,7 @@ static bool
 same_params(const bf_params *a, const bf_params *b)
 {
 	return a->layout == b->layout && a->k == b->k && a->element_class == b->element_class &&
-		a->rate == b->rate && a->seed == b->seed && a->m == b->m && a->counter_bits == b->counter_bits;
+		a->rate == b->rate && a->seed == b->seed && a->m == b->m && a->cell_bits == b->cell_bits;
 }
 
 /* The parameters of a union. */
@@ -403,19 +392,138 @@ expected_union(const bf_filter *a, const bf_filter *b, uint64_t *hashes)
 	return sort_hashes(hashes, a->nhashes + b->nhashes);
 }
 
+#define COMBINATIONS	4
+
+static const char operations[COMBINATIONS] = {
+	[BF_SUM] = '+',[BF_DIFFERENCE] = '-',[BF_GREATER] = '>',[BF_LESSER] = '<'
+};
+
+static uint32_t
+limit_of(const bf_params *params)
+{
+	return (UINT32_C(1) << params->cell_bits) - 1;
+}
+
+/* The hashes of two sparse filters or counters, with the numbers of each. */
+typedef struct pairs
+{
+	uint64_t   *hashes;
+	uint32_t   *numbers[2];
+	size_t		count;
+} pairs;
+
+static pairs
+pair_up(const bf_filter *a, const bf_filter *b)
+{
+	size_t		most = a->nhashes + b->nhashes;
+	pairs		of = {.hashes = room_for(8 * most)};
+
+	of.count = expected_union(a, b, of.hashes);
+	for (int side = 0; side < 2; side++)
+	{
+		of.numbers[side] = room_for(sizeof(uint32_t) * of.count);
+		for (size_t i = 0; i < of.count; i++)
+			of.numbers[side][i] = listed(side == 0 ? a : b, of.hashes[i]);
+	}
+	return of;
+}
+
+static void
+free_pairs(pairs *of)
+{
+	free(of->hashes);
+	free(of->numbers[0]);
+	free(of->numbers[1]);
+}
+
+/* Merges in pieces; counts if out is NULL, else writes into room for `room` hashes. */
+static uint64_t
+merge(const value *a, const value *b, bf_combination combination, uint8_t *out, uint64_t room, bool *misfit)
+{
+	bf_merge	state = {.a = &a->filter, .b = &b->filter, .combination = combination};
+	uint64_t	count = 0;
+
+	while (!bf_merge_done(&state))
+	{
+		uint64_t	before = state.i + state.j;
+
+		count += bf_merge_entries(&state, out == NULL ? NULL : out + 8 * count,
+								  out == NULL || !is_counter(a) ? NULL : out + 8 * room + 2 * count, a->piece);
+		demand(state.i + state.j > before);
+	}
+	*misfit = state.misfit;
+	return count;
+}
+
+/* The result has the combined numbers of all hashes, except zeros. */
+static void
+check_merged(const pairs *of, const value *like, char operation, const uint8_t *merged, uint64_t count, bool misfit)
+{
+	uint32_t	limit = limit_of(&like->filter.params);
+	bool		exists = true;
+	uint64_t	at = 0;
+
+	for (size_t i = 0; i < of->count; i++)
+		exists = exists && ref_combined(operation, of->numbers[0][i], of->numbers[1][i], limit) >= 0;
+	demand(misfit == !exists);
+	for (size_t i = 0; i < of->count && exists; i++)
+	{
+		int64_t		number = ref_combined(operation, of->numbers[0][i], of->numbers[1][i], limit);
+
+		if (number == 0)
+			continue;
+		demand(at < count && get(merged + 8 * at, 0, 8) == of->hashes[i]);
+		demand(!is_counter(like) || get(merged + 8 * count + 2 * at, 0, 2) == (uint64_t) number);
+		at++;
+	}
+	demand(!exists || at == count);
+}
+
+/* Merges two sparse filters, or two sparse counters of one width, in every way. */
+static void
+check_merging(const value *a, const value *b)
+{
+	bool		valid = a->valid && b->valid;
+	uint64_t	counts[COMBINATIONS] = {0};
+	pairs		of = {.count = 0};
+
+	if (!a->filter.sparse || !b->filter.sparse || a->filter.params.cell_bits != b->filter.params.cell_bits)
+		return;
+	if (valid)
+		of = pair_up(&a->filter, &b->filter);
+	for (bf_combination op = BF_SUM; op < COMBINATIONS; op++)
+	{
+		bool		misfit;
+		bool		again;
+		uint8_t    *merged;
+
+		if (op == BF_DIFFERENCE && !is_counter(a))
+			continue;
+		counts[op] = merge(a, b, op, NULL, 0, &misfit);
+		merged = room_for((is_counter(a) ? 10 : 8) * counts[op]);
+		demand(merge(a, b, op, merged, counts[op], &again) == counts[op] && again == misfit);
+		if (valid)
+			check_merged(&of, a, operations[op], merged, counts[op], misfit);
+		free(merged);
+	}
+	demand(is_counter(a) || counts[BF_GREATER] + counts[BF_LESSER] == a->filter.nhashes + b->filter.nhashes);
+	if (valid)
+		free_pairs(&of);
+}
+
 /* A dense payload with the parameters of a result is valid. */
 static void
 check_result(const bf_params *params, const uint8_t *payload)
 {
 	bf_filter	filter = {.params = *params};
 	bf_filter	again;
-	bf_source	source = params->counter_bits == 0 ? BF_VALUE : BF_COUNTER_VALUE;
+	bf_kind		kind = bf_kind_of(params);
 	uint64_t	size = bf_encoded_size(&filter);
 	uint8_t    *bytes = room_for(size);
 
 	memcpy(bf_encode_header(&filter, bytes), payload, size - BF_HEADER_SIZE);
-	demand(bf_decode(bytes, size, source, &again).error == BF_OK);
-	demand(acceptable_as(bytes, size, source));
+	demand(bf_decode(bytes, size, kind, BF_VALUE, &again).error == BF_OK);
+	demand(acceptable_as(bytes, size, kind, BF_VALUE));
 	demand(same_params(params, &again.params) && !again.sparse && !again.sizing);
 	free(bytes);
 }

@@ -116,7 +116,7 @@ answer_build(bool series)
 static void
 answer_measure(void)
 {
-	bf_filter	filter = asked_about(BF_VALUE);
+	bf_filter	filter = asked_about(BF_FILTER);
 	bf_shape	shape = bf_shape_of(&filter.params);
 	uint64_t	set = filter.sparse ? 0 : bf_popcount(filter.payload, filter.params.m / 8);
 	bf_tally	tally = {.bits_set = 0};
@@ -148,7 +148,7 @@ bits_at(const bf_filter *filter, uint64_t m)
 	if (filter->sparse && filter->params.layout == BF_CLASSIC)
 	{
 		params.m = m;
-		update = bf_update_of(&params, false);
+		update = bf_update_of(&params, BF_SUM);
 		bf_expand(filter, 0, filter->nhashes, &update, bits);
 		return bits;
 	}
@@ -203,13 +203,11 @@ static bool
 print_united_hashes(const bf_params *params, const bf_filter *a, const bf_filter *b)
 {
 	bf_filter	result = {.params = *params, .sparse = true};
-	bf_merge	merge = {
-		.a = a->payload, .acount = a->nhashes, .b = b->payload, .bcount = b->nhashes
-	};
+	bf_merge	merge = {.a = a, .b = b, .combination = BF_GREATER};
 	uint8_t    *payload = allocate(8 * (a->nhashes + b->nhashes));
 	bool		smaller;
 
-	result.nhashes = bf_merge_union(&merge, payload, UINT64_MAX);
+	result.nhashes = bf_merge_entries(&merge, payload, NULL, UINT64_MAX);
 	smaller = result.nhashes <= bf_sparse_limit(params);
 	if (smaller)
 		print_filter(&result, payload);
@@ -233,8 +231,8 @@ print_of_unsized(const bf_filter *a, const bf_filter *b, const bf_params *params
 static void
 answer_combination(bool unite)
 {
-	bf_filter	a = asked_about(BF_VALUE);
-	bf_filter	b = asked_about(BF_VALUE);
+	bf_filter	a = asked_about(BF_FILTER);
+	bf_filter	b = asked_about(BF_FILTER);
 	bf_params	params;
 
 	params = bf_combined_params(&a.params, &b.params);
@@ -274,7 +272,7 @@ print_folded(const bf_filter *filter, uint64_t m, float rate)
 static void
 answer_fold(void)
 {
-	bf_filter	filter = asked_about(BF_VALUE);
+	bf_filter	filter = asked_about(BF_FILTER);
 
 	print_folded(&filter, number(), filter.params.rate);
 	release(&filter);
@@ -283,8 +281,8 @@ answer_fold(void)
 static void
 answer_fold_like(void)
 {
-	bf_filter	filter = asked_about(BF_VALUE);
-	bf_filter	like = asked_about(BF_VALUE);
+	bf_filter	filter = asked_about(BF_FILTER);
+	bf_filter	like = asked_about(BF_FILTER);
 	bf_mismatch mismatch = bf_compare_params(&filter.params, &like.params);
 
 	if (mismatch != BF_MATCH && mismatch != BF_MISMATCH_SIZE)
@@ -314,7 +312,7 @@ answer(const char *question)
 	else if (strcmp(question, "build") == 0 || strcmp(question, "series") == 0)
 		answer_build(strcmp(question, "series") == 0);
 	else if (strcmp(question, "read") == 0)
-		answer_read(BF_VALUE);
+		answer_read(BF_FILTER);
 	else if (strcmp(question, "measure") == 0)
 		answer_measure();
 	else if (strcmp(question, "union") == 0 || strcmp(question, "intersection") == 0)

@@ -74,9 +74,9 @@ print_filter(const bf_filter *filter, const uint8_t *payload)
 }
 
 static inline bf_status
-decode(const uint8_t *bytes, size_t size, bf_source source, bf_filter *filter)
+decode(const uint8_t *bytes, size_t size, bf_kind kind, bf_filter *filter)
 {
-	bf_status	status = bf_decode(bytes, size, source, filter);
+	bf_status	status = bf_decode(bytes, size, kind, BF_VALUE, filter);
 
 	if (status.error == BF_OK && filter->sparse)
 		status = bf_check_hashes(filter, 0, filter->nhashes);
@@ -85,13 +85,13 @@ decode(const uint8_t *bytes, size_t size, bf_source source, bf_filter *filter)
 
 /* A filter of the question, in memory of its own. */
 static inline bf_filter
-asked_about(bf_source source)
+asked_about(bf_kind kind)
 {
 	size_t		size;
 	uint8_t    *bytes = bytes_of(word(), &size);
 	bf_filter	filter;
 
-	if (decode(bytes, size, source, &filter).error != BF_OK)
+	if (decode(bytes, size, kind, &filter).error != BF_OK)
 		abort();
 	return filter;
 }
@@ -103,12 +103,12 @@ release(bf_filter *filter)
 }
 
 static inline void
-answer_read(bf_source source)
+answer_read(bf_kind kind)
 {
 	size_t		size;
 	uint8_t    *bytes = bytes_of(word(), &size);
 	bf_filter	filter;
-	bf_status	status = decode(bytes, size, source, &filter);
+	bf_status	status = decode(bytes, size, kind, &filter);
 
 	if (status.error == BF_OK)
 		print_filter(&filter, filter.payload);
@@ -121,7 +121,7 @@ answer_read(bf_source source)
 static inline bf_params
 take_params(uint64_t *items)
 {
-	bf_params	params = {.layout = strcmp(word(), "classic") == 0 ? BF_CLASSIC : BF_BLOCKED};
+	bf_params	params = {.layout = strcmp(word(), "classic") == 0 ? BF_CLASSIC : BF_BLOCKED, .cell_bits = 1};
 
 	params.rate = strtof(word(), NULL);
 	params.k = bf_k_for_rate(params.layout, params.rate);

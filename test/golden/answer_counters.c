@@ -42,7 +42,7 @@ is_empty(const bf_filter *counter)
 static uint32_t
 limit_of(const bf_filter *counter)
 {
-	return bf_number_limit(counter->params.counter_bits);
+	return bf_cell_limit(counter->params.cell_bits);
 }
 
 /* A counter or filter with a payload of zeros, to release. */
@@ -65,7 +65,7 @@ static void
 set_element(const bf_filter *counter, uint64_t i, uint64_t hash, uint32_t times)
 {
 	bf_store64(payload_of(counter) + BF_HASH_BYTES * i, hash);
-	bf_store16(payload_of(counter) + BF_HASH_BYTES * counter->nhashes + BF_NUMBER_BYTES * i, times);
+	bf_store16(payload_of(counter) + BF_HASH_BYTES * counter->nhashes + BF_NUMBER_BYTES * i, (uint16_t) times);
 }
 
 /* Keeps the hashes, of which only the first count are used. */
@@ -81,7 +81,7 @@ shorten(bf_filter *counter, uint64_t count)
 static void
 settle(bf_filter *counter, bool raises)
 {
-	bf_update	update = bf_update_of(&counter->params, raises);
+	bf_update	update = bf_update_of(&counter->params, raises ? BF_GREATER : BF_SUM);
 	bf_filter	dense;
 
 	if (counter->nhashes <= bf_sparse_limit(&counter->params))
@@ -147,7 +147,7 @@ answer_counter(void)
 	size_t		count;
 	bool		levels;
 
-	params.counter_bits = (uint32_t) number();
+	params.cell_bits = (uint32_t) number();
 	params.seed = number();
 	params.element_class = (uint32_t) number();
 	levels = strcmp(word(), "levels") == 0;
@@ -172,7 +172,7 @@ answer_counter(void)
 static void
 answer_numbers(void)
 {
-	bf_filter	counter = asked_about(BF_COUNTER_VALUE);
+	bf_filter	counter = asked_about(BF_COUNTER);
 
 	for (char *digits; (digits = strtok(NULL, " \n")) != NULL;)
 	{
@@ -192,16 +192,16 @@ sum_of(const bf_filter *counter)
 	uint64_t	sum = 0;
 
 	if (!counter->sparse)
-		return bf_sum_of_numbers(counter->payload, bf_payload_size(counter), counter->params.counter_bits);
+		return bf_sum_of_numbers(counter->payload, bf_payload_size(counter), counter->params.cell_bits);
 	for (uint64_t i = 0; i < counter->nhashes; i++)
-		sum += bf_number_of(counter->payload, counter->nhashes, i);
+		sum += bf_number_of(counter, i);
 	return sum;
 }
 
 static void
 answer_measure_counter(void)
 {
-	bf_filter	counter = asked_about(BF_COUNTER_VALUE);
+	bf_filter	counter = asked_about(BF_COUNTER);
 	bf_shape	shape = bf_shape_of(&counter.params);
 	double		cardinality = (double) counter.nhashes;
 	double		rate = bf_current_rate_sparse(counter.nhashes);
@@ -212,7 +212,7 @@ answer_measure_counter(void)
 		uint8_t    *bits = allocate(counter.params.m / 8);
 		bf_tally	tally = {.bits_set = 0};
 
-		bf_threshold(bits, counter.payload, counter.params.m, counter.params.counter_bits, 1);
+		bf_threshold(bits, counter.payload, counter.params.m, counter.params.cell_bits, 1);
 		bf_tally_add(&tally, &shape, bits, counter.params.m / 8);
 		cardinality = bf_cardinality(&shape, bf_tally_bits(&tally, &shape));
 		rate = bf_current_rate(&tally, &shape);
@@ -232,14 +232,11 @@ answer_measure_counter(void)
 static bool
 combine_sparse(const bf_filter *a, const bf_filter *b, bf_combination combination, bf_filter *result)
 {
-	bf_merge	merge = {
-		.a = a->payload, .acount = a->nhashes, .b = b->payload, .bcount = b->nhashes
-	};
+	bf_merge	merge = {.a = a, .b = b, .combination = combination};
 	uint64_t	most = a->nhashes + b->nhashes;
 
 	*result = new_counter(&result->params, result->levels, true, most);
-	shorten(result, bf_merge_numbers(&merge, combination, limit_of(a), payload_of(result),
-									 payload_of(result) + BF_HASH_BYTES * most, UINT64_MAX));
+	shorten(result, bf_merge_entries(&merge, payload_of(result), payload_of(result) + BF_HASH_BYTES * most, UINT64_MAX));
 	if (!merge.misfit)
 		settle(result, combination == BF_GREATER);
 	return !merge.misfit;
@@ -254,7 +251,7 @@ intersect_mixed(const bf_filter *sparse, const bf_filter *dense, bf_filter *resu
 	for (uint64_t i = 0; i < sparse->nhashes; i++)
 	{
 		uint64_t	hash = bf_hash_at(sparse->payload, i);
-		uint32_t	lesser = bf_combine_two(BF_LESSER, bf_number_of(sparse->payload, sparse->nhashes, i),
+		uint32_t	lesser = bf_combine_two(BF_LESSER, bf_number_of(sparse, i),
 											bf_read(dense, hash), limit_of(dense));
 
 		if (lesser > 0)
@@ -272,12 +269,12 @@ combine_elements(bf_filter *dense, const bf_filter *sparse, bf_combination combi
 	for (uint64_t i = 0; i < sparse->nhashes; i++)
 	{
 		uint64_t	hash = bf_hash_at(sparse->payload, i);
-		uint32_t	times = bf_number_of(sparse->payload, sparse->nhashes, i);
+		uint32_t	times = bf_number_of(sparse, i);
 		uint32_t	read = bf_read(dense, hash);
 
 		if (combination == BF_DIFFERENCE && read < times && read < limit_of(dense))
 			return false;
-		bf_numbers_change(payload_of(dense), &shape, dense->params.counter_bits, hash, combination, times);
+		bf_numbers_change(payload_of(dense), &shape, dense->params.cell_bits, hash, combination, times);
 	}
 	return true;
 }
@@ -288,7 +285,7 @@ combine(const bf_filter *a, const bf_filter *b, bf_combination combination, bf_f
 {
 	const bf_filter *first = a->sparse && combination != BF_DIFFERENCE ? b : a;
 	const bf_filter *second = first == a ? b : a;
-	bf_update	update = bf_update_of(&result->params, false);
+	bf_update	update = bf_update_of(&result->params, BF_SUM);
 
 	if (a->sparse && b->sparse)
 		return combine_sparse(a, b, combination, result);
@@ -305,7 +302,7 @@ combine(const bf_filter *a, const bf_filter *b, bf_combination combination, bf_f
 	if (second->sparse)
 		return combine_elements(result, second, combination);
 	return bf_combine_numbers(payload_of(result), second->payload, bf_payload_size(second),
-							  result->params.counter_bits, combination);
+							  result->params.cell_bits, combination);
 }
 
 /* Where one of the two has no elements: the other one, or nothing. */
@@ -344,8 +341,8 @@ print_combination(const bf_filter *a, const bf_filter *b, bf_combination combina
 static void
 answer_numbers_combined(bf_combination combination)
 {
-	bf_filter	a = asked_about(BF_COUNTER_VALUE);
-	bf_filter	b = asked_about(BF_COUNTER_VALUE);
+	bf_filter	a = asked_about(BF_COUNTER);
+	bf_filter	b = asked_about(BF_COUNTER);
 
 	print_combination(&a, &b, combination);
 	release(&a);
@@ -357,7 +354,7 @@ answer_numbers_combined(bf_combination combination)
 static void
 answer_change(bf_combination combination)
 {
-	bf_filter	counter = asked_about(BF_COUNTER_VALUE);
+	bf_filter	counter = asked_about(BF_COUNTER);
 	uint32_t	element_class = (uint32_t) number();
 	size_t		size;
 	uint8_t    *bytes = bytes_of(word(), &size);
@@ -385,12 +382,12 @@ decay(bf_filter *counter, uint32_t by)
 	counter->levels = true;
 	if (!counter->sparse)
 	{
-		bf_decay_numbers(payload_of(counter), bf_payload_size(counter), counter->params.counter_bits, by);
+		bf_decay_numbers(payload_of(counter), bf_payload_size(counter), counter->params.cell_bits, by);
 		return;
 	}
 	for (uint64_t i = 0; i < counter->nhashes; i++)
 	{
-		uint32_t	before = bf_number_of(counter->payload, counter->nhashes, i);
+		uint32_t	before = bf_number_of(counter, i);
 
 		if (before > by)
 			set_element(counter, count++, bf_hash_at(counter->payload, i), before - by);
@@ -401,7 +398,7 @@ decay(bf_filter *counter, uint32_t by)
 static void
 answer_decay(void)
 {
-	bf_filter	counter = asked_about(BF_COUNTER_VALUE);
+	bf_filter	counter = asked_about(BF_COUNTER);
 	uint64_t	by = number();
 
 	if (by < 1 || by > limit_of(&counter))
@@ -422,13 +419,13 @@ print_at_least(const bf_filter *counter, uint32_t level)
 	uint64_t	count = 0;
 	bf_filter	filter;
 
-	params.counter_bits = 0;
+	params.cell_bits = 1;
 	filter = new_counter(&params, false, counter->sparse, counter->nhashes);
 	if (!counter->sparse)
-		bf_threshold(payload_of(&filter), counter->payload, params.m, counter->params.counter_bits, level);
+		bf_threshold(payload_of(&filter), counter->payload, params.m, counter->params.cell_bits, level);
 	for (uint64_t i = 0; i < counter->nhashes; i++)
 	{
-		if (bf_number_of(counter->payload, counter->nhashes, i) >= level)
+		if (bf_number_of(counter, i) >= level)
 			bf_store64(payload_of(&filter) + BF_HASH_BYTES * count++, bf_hash_at(counter->payload, i));
 	}
 	filter.nhashes = count;
@@ -442,7 +439,7 @@ print_at_least(const bf_filter *counter, uint32_t level)
 static void
 answer_at_least(void)
 {
-	bf_filter	counter = asked_about(BF_COUNTER_VALUE);
+	bf_filter	counter = asked_about(BF_COUNTER);
 	uint64_t	level = number();
 
 	if (level < 1 || level > limit_of(&counter))
@@ -472,7 +469,7 @@ answer_about_counters(const char *question)
 	if (strcmp(question, "counter") == 0)
 		answer_counter();
 	else if (strcmp(question, "read_counter") == 0)
-		answer_read(BF_COUNTER_VALUE);
+		answer_read(BF_COUNTER);
 	else if (strcmp(question, "numbers") == 0)
 		answer_numbers();
 	else if (strcmp(question, "measure_counter") == 0)

@@ -21,9 +21,9 @@ SELECT bloom_union_agg(short) FROM forged;
 SELECT bloom_intersect_agg(version) FROM forged;
 SELECT bloom_agg(1, short) FROM forged;
 -- hashes out of order are an error where the order matters, and harmless elsewhere
-SELECT disorder | dense FROM disordered;
 SELECT bloom_union_cardinality(disorder, dense) FROM disordered;
 SELECT dense @>= disorder AS answered FROM disordered;
+SELECT octet_length((disorder | dense)::bytea) > 0 AS answered FROM disordered;
 SELECT octet_length((disorder | disorder)::bytea) > 0 AS answered FROM disordered;
 SELECT octet_length((disorder & dense)::bytea) > 0 AS answered FROM disordered;
 SELECT disorder @> 1 AS answered FROM disordered;

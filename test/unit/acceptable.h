@@ -179,4 +179,11 @@ acceptable_counter(const uint8_t *bytes, uint64_t size, bool state)
 		header_allowed(bytes, MAX_BITS / counter_width(bytes), state) && counter_payload_allowed(bytes, size);
 }
 
+/* The verdict on a filter or a counter. */
+static inline bool
+acceptable_as(const uint8_t *bytes, uint64_t size, bool counter, bool state)
+{
+	return counter ? acceptable_counter(bytes, size, state) : acceptable(bytes, size, state);
+}
+
 #endif							/* ACCEPTABLE_H */

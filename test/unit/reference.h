@@ -60,7 +60,7 @@ static inline bf_params
 params_of(bf_layout layout, uint32_t k, uint64_t m)
 {
 	return (bf_params) {
-		.layout = layout, .k = k, .element_class = BF_CLASS_INT8, .rate = 0.01f, .m = m
+		.layout = layout, .k = k, .element_class = BF_CLASS_INT8, .rate = 0.01f, .m = m, .cell_bits = 1
 	};
 }
 
@@ -119,25 +119,25 @@ ref_count(const uint8_t *bits, size_t size)
 }
 
 /*
- * Number i of a counter.  Numbers are little-endian without gaps, so bit j of
- * number i is bit i * counter_bits + j in the order of a filter's bits.
+ * The number in cell i.  Cells are little-endian without gaps, so bit j of cell
+ * i is bit i * cell_bits + j in the order of a filter's bits.
  */
 static inline uint32_t
-ref_number(const uint8_t *numbers, uint32_t counter_bits, uint64_t i)
+ref_number(const uint8_t *numbers, uint32_t cell_bits, uint64_t i)
 {
 	uint32_t	number = 0;
 
-	for (uint32_t j = 0; j < counter_bits; j++)
-		number |= (uint32_t) ref_is_set(numbers, i * counter_bits + j) << j;
+	for (uint32_t j = 0; j < cell_bits; j++)
+		number |= (uint32_t) ref_is_set(numbers, i * cell_bits + j) << j;
 	return number;
 }
 
 static inline void
-ref_set_number(uint8_t *numbers, uint32_t counter_bits, uint64_t i, uint32_t number)
+ref_set_number(uint8_t *numbers, uint32_t cell_bits, uint64_t i, uint32_t number)
 {
-	for (uint32_t j = 0; j < counter_bits; j++)
+	for (uint32_t j = 0; j < cell_bits; j++)
 	{
-		uint64_t	bit = i * counter_bits + j;
+		uint64_t	bit = i * cell_bits + j;
 
 		numbers[bit / 8] &= (uint8_t) ~(1 << bit % 8);
 		if (number >> j & 1)
@@ -146,8 +146,8 @@ ref_set_number(uint8_t *numbers, uint32_t counter_bits, uint64_t i, uint32_t num
 }
 
 /*
- * An element's distinct positions in a whole counter, those of ref_bit();
- * returns how many.
+ * An element's distinct cells in a whole filter, those of ref_bit(); returns how
+ * many.
  */
 static inline uint32_t
 ref_positions(const bf_params *params, uint64_t hash, uint64_t *positions)
@@ -172,7 +172,7 @@ ref_positions(const bf_params *params, uint64_t hash, uint64_t *positions)
 	return count;
 }
 
-/* What an element reads in a dense counter. */
+/* What an element reads in a dense filter or counter. */
 static inline uint32_t
 ref_read(const uint8_t *numbers, const bf_params *params, uint64_t hash)
 {
@@ -182,7 +182,7 @@ ref_read(const uint8_t *numbers, const bf_params *params, uint64_t hash)
 
 	for (uint32_t i = 0; i < count; i++)
 	{
-		uint32_t	number = ref_number(numbers, params->counter_bits, positions[i]);
+		uint32_t	number = ref_number(numbers, params->cell_bits, positions[i]);
 
 		least = number < least ? number : least;
 	}
@@ -205,19 +205,19 @@ ref_combined(char operation, int64_t a, int64_t b, int64_t limit)
 	return a < b ? a : b;
 }
 
-/* Combines the numbers of an element with one number. */
+/* Combines the cells of an element with one number; of bits + and > set them. */
 static inline void
 ref_change(uint8_t *numbers, const bf_params *params, uint64_t hash, char operation, uint32_t number)
 {
-	int64_t		limit = (INT64_C(1) << params->counter_bits) - 1;
+	int64_t		limit = (INT64_C(1) << params->cell_bits) - 1;
 	uint64_t	positions[BF_MAX_K];
 	uint32_t	count = ref_positions(params, hash, positions);
 
 	for (uint32_t i = 0; i < count; i++)
 	{
-		int64_t		old = ref_number(numbers, params->counter_bits, positions[i]);
+		int64_t		old = ref_number(numbers, params->cell_bits, positions[i]);
 
-		ref_set_number(numbers, params->counter_bits, positions[i],
+		ref_set_number(numbers, params->cell_bits, positions[i],
 					   (uint32_t) ref_combined(operation, old, number, limit));
 	}
 }

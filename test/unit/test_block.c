@@ -5,7 +5,6 @@
  */
 #include "block.h"
 #include "hash.h"
-#include "probe.h"
 #include "reference.h"
 #include "tap.h"
 
@@ -133,84 +132,6 @@ test_block_of(void)
 		each(bf_block_of(&shape, next) >= block, "not monotone at %" PRIu64, hash);
 	}
 	passed("blocks are as the format says, and monotone in the hash");
-}
-
-/* Without any one of its bits, an element is absent. */
-static void
-test_every_bit_counts(void)
-{
-	uint64_t	state = 4;
-
-	for (int i = 0; i < 3000; i++)
-	{
-		bf_params	params = params_of(i % 2 ? BF_CLASSIC : BF_BLOCKED,
-									   1 + (uint32_t) random_below(&state, 32),
-									   512 * (1 + random_below(&state, 20)));
-		uint8_t    *bits = allocate(params.m / 8);
-		uint64_t	hash = next_random(&state);
-		uint64_t	bit = ref_bit(&params, hash, (uint32_t) random_below(&state, params.k));
-		bf_filter	filter = {.params = params, .payload = bits};
-
-		each(!bf_contains(&filter, hash), "found in the empty filter");
-		memset(bits, 255, params.m / 8);
-		each(bf_contains(&filter, hash), "not found in the full filter");
-		bits[bit / 8] ^= (uint8_t) (1 << bit % 8);
-		each(!bf_contains(&filter, hash), "found without bit %" PRIu64, bit);
-		free(bits);
-	}
-	passed("an element is found if and only if all its bits are set");
-}
-
-/*
- * A filter of random bits gives the same answers if it is read by pieces: by
- * blocks of 512 bits, or a larger classic filter bit by bit up to the first
- * zero.
- */
-static void
-test_lookup(void)
-{
-	uint64_t	state = 5;
-	uint64_t	found = 0;
-
-	for (int i = 0; i < 10000; i++)
-	{
-		bool		classic = i % 2 == 0;
-		bf_params	params = params_of(classic ? BF_CLASSIC : BF_BLOCKED,
-									   1 + (uint32_t) random_below(&state, 8),
-									   classic ? 64 * (1 + random_below(&state, 100))
-									   : 512 * (1 + random_below(&state, 20)));
-		bf_shape	shape = bf_shape_of(&params);
-		uint8_t    *bits = allocate(params.m / 8);
-		uint64_t	hash = next_random(&state);
-		bf_lookup	lookup = bf_lookup_start(&params, hash);
-		uint32_t	ones = 0;
-		uint32_t	pieces = 0;
-		uint32_t	wanted;
-		uint64_t	offset;
-		uint32_t	size;
-		bool		possible = true;
-
-		for (uint64_t at = 0; at < params.m / 8; at++)
-			bits[at] = (uint8_t) (next_random(&state) | next_random(&state));
-		while (ones < params.k && ref_is_set(bits, ref_bit(&params, hash, ones)))
-			ones++;
-		while (possible && bf_lookup_next(&lookup, &offset, &size))
-		{
-			uint8_t    *piece = allocate(size);
-
-			memcpy(piece, bits + offset, size);
-			possible = bf_lookup_test(&lookup, piece);
-			free(piece);
-			pieces++;
-		}
-		wanted = shape.block_bits == 512 ? 1 : possible ? params.k : ones + 1;
-		each(possible == (ones == params.k), "answer for %" PRIu64, hash);
-		each(pieces == wanted, "%u pieces for %" PRIu64, pieces, hash);
-		found += possible;
-		free(bits);
-	}
-	ok(found > 2000 && found < 8000, "%" PRIu64 " of 10000 elements are found piece by piece", found);
-	passed("filters read piece by piece give the same answers");
 }
 
 /*
@@ -344,8 +265,6 @@ main(void)
 	test_scale();
 	test_rule();
 	test_block_of();
-	test_every_bit_counts();
-	test_lookup();
 	test_uniform();
 	test_all_throws();
 	test_no_false_negative();

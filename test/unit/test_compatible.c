@@ -10,7 +10,7 @@ static bool
 same(const bf_params *a, const bf_params *b)
 {
 	return a->layout == b->layout && a->k == b->k && a->element_class == b->element_class &&
-		a->rate == b->rate && a->seed == b->seed && a->m == b->m && a->counter_bits == b->counter_bits;
+		a->rate == b->rate && a->seed == b->seed && a->m == b->m && a->cell_bits == b->cell_bits;
 }
 
 /* In both orders, because a mismatch is symmetric. */
@@ -43,7 +43,7 @@ test_mismatches(void)
 	mismatch(&a, &b, BF_MISMATCH_K, "6 and 7 hash functions");
 	b = a, b.seed = UINT64_C(1) << 63;
 	mismatch(&a, &b, BF_MISMATCH_SEED, "two seeds");
-	b = (bf_params) {.layout = BF_CLASSIC, .k = 1, .rate = 0.9f, .seed = 5};
+	b = (bf_params) {.layout = BF_CLASSIC, .k = 1, .rate = 0.9f, .seed = 5, .cell_bits = 1};
 	mismatch(&a, &b, BF_MATCH, "anything and the filter without a size");
 	mismatch(&b, &b, BF_MATCH, "two without a size");
 }
@@ -54,22 +54,22 @@ test_widths(void)
 	bf_params	a = params_of(BF_BLOCKED, 6, 512 * 6);
 	bf_params	b;
 
-	a.counter_bits = 4;
+	a.cell_bits = 4;
 	b = a;
 	mismatch(&a, &b, BF_MATCH, "counters of 4 bits");
-	b.counter_bits = 8;
-	mismatch(&a, &b, BF_MISMATCH_COUNTER_BITS, "counters of 4 and 8 bits");
+	b.cell_bits = 8;
+	mismatch(&a, &b, BF_MISMATCH_CELL_BITS, "counters of 4 and 8 bits");
 	b.m = 512;
-	mismatch(&a, &b, BF_MISMATCH_COUNTER_BITS, "of different sizes, too");
-	ok(bf_compare_folded(&a, &b) == BF_MISMATCH_COUNTER_BITS, "also if they are folded");
+	mismatch(&a, &b, BF_MISMATCH_CELL_BITS, "of different sizes, too");
+	ok(bf_compare_folded(&a, &b) == BF_MISMATCH_CELL_BITS, "also if they are folded");
 	b.seed = 1;
 	mismatch(&a, &b, BF_MISMATCH_SEED, "the seed comes before the width");
 	b.seed = 0, b.m = 0, b.element_class = BF_CLASS_NONE;
 	mismatch(&a, &b, BF_MATCH, "the width of a counter without a size does not matter");
 	b = a, b.m = 512;
 	mismatch(&a, &b, BF_MISMATCH_SIZE, "counters of two sizes");
-	b = a, b.counter_bits = 0;
-	mismatch(&a, &b, BF_MISMATCH_COUNTER_BITS, "a counter and a filter");
+	b = a, b.cell_bits = 1;
+	mismatch(&a, &b, BF_MISMATCH_CELL_BITS, "a counter and a filter");
 }
 
 static bf_mismatch
@@ -99,7 +99,7 @@ static void
 test_sizes(void)
 {
 	bf_params	a = params_of(BF_BLOCKED, 6, 512);
-	bf_params	unsized = {.layout = BF_BLOCKED, .k = 1, .rate = 0.9f};
+	bf_params	unsized = {.layout = BF_BLOCKED, .k = 1, .rate = 0.9f, .cell_bits = 1};
 
 	for (uint64_t x = 1; x <= 60; x++)
 	{
@@ -128,7 +128,7 @@ test_equal(void)
 	others[3].rate = 0.02f;
 	others[4].seed = UINT64_C(1) << 63;
 	others[5].m = 512;
-	others[6].counter_bits = 4;
+	others[6].cell_bits = 4;
 	ok(bf_equal_params(&a, &a), "equal to itself");
 	for (int i = 0; i < 7; i++)
 		ok(!bf_equal_params(&a, &others[i]) && !bf_equal_params(&others[i], &a), "field %d differs", i);
@@ -148,7 +148,7 @@ test_combined(void)
 	got = bf_combined_params(&a, &b);
 	ok(same(&got, &wanted), "the lower rate, the class of either");
 
-	a = (bf_params) {.layout = BF_BLOCKED, .k = 1, .rate = 1e-6f, .seed = 5};
+	a = (bf_params) {.layout = BF_BLOCKED, .k = 1, .rate = 1e-6f, .seed = 5, .cell_bits = 1};
 	got = bf_combined_params(&a, &b);
 	ok(same(&got, &b), "a filter without a size does not change the other");
 	b = a, b.rate = 1e-7f, b.k = 9;
@@ -160,12 +160,12 @@ test_combined(void)
 	b.k = a.k, b.seed = 4;
 	got = bf_combined_params(&a, &b);
 	ok(same(&got, &b), "then the seed");
-	a.seed = b.seed, a.counter_bits = 8, b.counter_bits = 4;
+	a.seed = b.seed, a.cell_bits = 8, b.cell_bits = 4;
 	got = bf_combined_params(&a, &b);
 	ok(same(&got, &b), "then the width of counters");
 	got = bf_combined_params(&b, &a);
 	ok(same(&got, &b), "in either order");
-	a = params_of(BF_BLOCKED, 6, 512 * 8), a.counter_bits = 16;
+	a = params_of(BF_BLOCKED, 6, 512 * 8), a.cell_bits = 16;
 	got = bf_combined_params(&a, &b);
 	ok(same(&got, &a), "the width is that of the counter with a size");
 	got = bf_combined_params(&b, &a);
@@ -183,7 +183,7 @@ random_params(uint64_t *state)
 		.rate = (float) (1 + random_below(state, 3)) / 1000,
 		.seed = random_below(state, 5) == 0,
 		.m = 512 * random_below(state, 4),
-		.counter_bits = random_below(state, 4) ? 4 : 8
+		.cell_bits = random_below(state, 4) ? 4 : random_below(state, 2) ? 8 : 1
 	};
 
 	if (params.m == 0)

@@ -292,7 +292,7 @@ compare_total(bf_layout layout, uint32_t k, uint64_t m)
 		/* at 16 bits no number saturates */
 		for (uint32_t j = 0; j < 40; j++)
 		{
-			bf_numbers_add(numbers, &shape, 16, bf_hash_word(next_word++, 0), 1 + j % 3);
+			bf_numbers_change(numbers, &shape, 16, bf_hash_word(next_word++, 0), BF_SUM, 1 + j % 3);
 			added += 1 + j % 3;
 		}
 		sample_add(&ratios, bf_total(&shape, bf_sum_of_numbers(numbers, 2 * m, 16)) / (double) added);

@@ -11,7 +11,7 @@
 static bf_params
 params_of(bf_layout layout, uint32_t k, uint64_t m)
 {
-	return (bf_params) {.layout = layout, .k = k, .m = m};
+	return (bf_params) {.layout = layout, .k = k, .m = m, .cell_bits = 1};
 }
 
 static void

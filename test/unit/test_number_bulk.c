@@ -27,9 +27,9 @@ static const uint32_t edges[] = {
 
 /* Half of them random, the others near 0 and the limit. */
 static uint32_t
-some_number(uint64_t *state, uint32_t counter_bits)
+some_number(uint64_t *state, uint32_t cell_bits)
 {
-	uint32_t	limit = (1u << counter_bits) - 1;
+	uint32_t	limit = (1u << cell_bits) - 1;
 	uint32_t	kind = (uint32_t) random_below(state, 4);
 	uint32_t	low = (uint32_t) random_below(state, 3);
 
@@ -63,43 +63,43 @@ free_area(area *of)
 }
 
 static void
-fill(uint8_t *bytes, size_t size, uint32_t counter_bits, uint64_t *state)
+fill(uint8_t *bytes, size_t size, uint32_t cell_bits, uint64_t *state)
 {
-	for (size_t i = 0; i < size * 8 / counter_bits; i++)
-		ref_set_number(bytes, counter_bits, i, some_number(state, counter_bits));
+	for (size_t i = 0; i < size * 8 / cell_bits; i++)
+		ref_set_number(bytes, cell_bits, i, some_number(state, cell_bits));
 }
 
 /* Computes the expected result; false if a difference does not exist. */
 static bool
-reference_combine(uint8_t *wanted, const uint8_t *a, const uint8_t *b, size_t size, uint32_t counter_bits,
+reference_combine(uint8_t *wanted, const uint8_t *a, const uint8_t *b, size_t size, uint32_t cell_bits,
 				  bf_combination combination)
 {
 	bool		exists = true;
 
-	for (size_t i = 0; i < size * 8 / counter_bits; i++)
+	for (size_t i = 0; i < size * 8 / cell_bits; i++)
 	{
-		int64_t		result = ref_combined(operations[combination], ref_number(a, counter_bits, i),
-										  ref_number(b, counter_bits, i), (1 << counter_bits) - 1);
+		int64_t		result = ref_combined(operations[combination], ref_number(a, cell_bits, i),
+										  ref_number(b, cell_bits, i), (1 << cell_bits) - 1);
 
 		exists = exists && result >= 0;
-		ref_set_number(wanted, counter_bits, i, (uint32_t) result);
+		ref_set_number(wanted, cell_bits, i, (uint32_t) result);
 	}
 	return exists;
 }
 
 /* Lowers each number of b to that of a. */
 static void
-make_fit(uint8_t *b, const uint8_t *a, size_t size, uint32_t counter_bits)
+make_fit(uint8_t *b, const uint8_t *a, size_t size, uint32_t cell_bits)
 {
-	for (size_t i = 0; i < size * 8 / counter_bits; i++)
+	for (size_t i = 0; i < size * 8 / cell_bits; i++)
 	{
-		if (ref_number(b, counter_bits, i) > ref_number(a, counter_bits, i))
-			ref_set_number(b, counter_bits, i, ref_number(a, counter_bits, i));
+		if (ref_number(b, cell_bits, i) > ref_number(a, cell_bits, i))
+			ref_set_number(b, cell_bits, i, ref_number(a, cell_bits, i));
 	}
 }
 
 static void
-compare_combine(size_t size, size_t a_offset, size_t b_offset, uint32_t counter_bits,
+compare_combine(size_t size, size_t a_offset, size_t b_offset, uint32_t cell_bits,
 				bf_combination combination, uint64_t *state)
 {
 	area		a = make_area(size, a_offset);
@@ -107,16 +107,16 @@ compare_combine(size_t size, size_t a_offset, size_t b_offset, uint32_t counter_
 	uint8_t    *wanted = allocate(size);
 	bool		exists;
 
-	fill(a.bytes, size, counter_bits, state);
-	fill(b.bytes, size, counter_bits, state);
+	fill(a.bytes, size, cell_bits, state);
+	fill(b.bytes, size, cell_bits, state);
 	if (combination == BF_DIFFERENCE)
-		make_fit(b.bytes, a.bytes, size, counter_bits);
-	exists = reference_combine(wanted, a.bytes, b.bytes, size, counter_bits, combination);
+		make_fit(b.bytes, a.bytes, size, cell_bits);
+	exists = reference_combine(wanted, a.bytes, b.bytes, size, cell_bits, combination);
 	each(exists, "no reference");
-	each(bf_combine_numbers(a.bytes, b.bytes, size, counter_bits, combination), "%c of %zu bytes refused",
+	each(bf_combine_numbers(a.bytes, b.bytes, size, cell_bits, combination), "%c of %zu bytes refused",
 		 operations[combination], size);
 	each(memcmp(a.bytes, wanted, size) == 0, "%c of %zu bytes at %zu and %zu, %u bits",
-		 operations[combination], size, a_offset, b_offset, counter_bits);
+		 operations[combination], size, a_offset, b_offset, cell_bits);
 	free_area(&a);
 	free_area(&b);
 	free(wanted);
@@ -145,7 +145,7 @@ test_combine(void)
 
 /* Every pair of bytes: at 4 bits all pairs of two numbers beside each other. */
 static void
-compare_pairs(uint32_t counter_bits, bf_combination combination)
+compare_pairs(uint32_t cell_bits, bf_combination combination)
 {
 	enum {SIZE = 256 * 256};
 	uint8_t    *a = allocate(SIZE);
@@ -158,12 +158,12 @@ compare_pairs(uint32_t counter_bits, bf_combination combination)
 		b[i] = (uint8_t) i;
 	}
 	if (combination == BF_DIFFERENCE)
-		make_fit(b, a, SIZE, counter_bits);
-	each(reference_combine(wanted, a, b, SIZE, counter_bits, combination), "no reference");
-	each(bf_combine_numbers(a, b, SIZE, counter_bits, combination), "refused");
+		make_fit(b, a, SIZE, cell_bits);
+	each(reference_combine(wanted, a, b, SIZE, cell_bits, combination), "no reference");
+	each(bf_combine_numbers(a, b, SIZE, cell_bits, combination), "refused");
 	for (int i = 0; i < SIZE; i++)
 		each(a[i] == wanted[i], "%d %c %d at %u bits: %d, wanted %d", i / 256, operations[combination], b[i],
-			 counter_bits, a[i], wanted[i]);
+			 cell_bits, a[i], wanted[i]);
 	free(a);
 	free(b);
 	free(wanted);
@@ -204,33 +204,33 @@ test_pairs(void)
 
 /* One number that does not fit is found wherever it is. */
 static void
-compare_misfit(size_t size, uint32_t counter_bits, uint64_t *state)
+compare_misfit(size_t size, uint32_t cell_bits, uint64_t *state)
 {
-	uint32_t	limit = (1u << counter_bits) - 1;
-	size_t		count = size * 8 / counter_bits;
+	uint32_t	limit = (1u << cell_bits) - 1;
+	size_t		count = size * 8 / cell_bits;
 	uint8_t    *a = allocate(size);
 	uint8_t    *b = allocate(size);
 	uint8_t    *dst = allocate(size);
 
-	fill(a, size, counter_bits, state);
-	fill(b, size, counter_bits, state);
-	make_fit(b, a, size, counter_bits);
+	fill(a, size, cell_bits, state);
+	fill(b, size, cell_bits, state);
+	make_fit(b, a, size, cell_bits);
 	for (size_t i = 0; i < count; i++)
 	{
-		uint32_t	kept_a = ref_number(a, counter_bits, i);
-		uint32_t	kept_b = ref_number(b, counter_bits, i);
+		uint32_t	kept_a = ref_number(a, cell_bits, i);
+		uint32_t	kept_b = ref_number(b, cell_bits, i);
 		uint32_t	less = (uint32_t) random_below(state, limit);
 
-		ref_set_number(a, counter_bits, i, less);
-		ref_set_number(b, counter_bits, i, i % 2 ? less + 1 : limit);
+		ref_set_number(a, cell_bits, i, less);
+		ref_set_number(b, cell_bits, i, i % 2 ? less + 1 : limit);
 		memcpy(dst, a, size);
-		each(!bf_combine_numbers(dst, b, size, counter_bits, BF_DIFFERENCE), "%zu of %zu bytes, %u bits",
-			 i, size, counter_bits);
-		ref_set_number(a, counter_bits, i, kept_a);
-		ref_set_number(b, counter_bits, i, kept_b);
+		each(!bf_combine_numbers(dst, b, size, cell_bits, BF_DIFFERENCE), "%zu of %zu bytes, %u bits",
+			 i, size, cell_bits);
+		ref_set_number(a, cell_bits, i, kept_a);
+		ref_set_number(b, cell_bits, i, kept_b);
 	}
 	memcpy(dst, a, size);
-	each(bf_combine_numbers(dst, b, size, counter_bits, BF_DIFFERENCE), "%zu bytes should fit", size);
+	each(bf_combine_numbers(dst, b, size, cell_bits, BF_DIFFERENCE), "%zu bytes should fit", size);
 	free(a);
 	free(b);
 	free(dst);
@@ -250,20 +250,20 @@ test_misfits(void)
 }
 
 static void
-compare_decay(size_t size, size_t offset, uint32_t counter_bits, uint32_t by, uint64_t *state)
+compare_decay(size_t size, size_t offset, uint32_t cell_bits, uint32_t by, uint64_t *state)
 {
 	area		of = make_area(size, offset);
 	uint8_t    *wanted = allocate(size);
 
-	fill(of.bytes, size, counter_bits, state);
-	for (size_t i = 0; i < size * 8 / counter_bits; i++)
+	fill(of.bytes, size, cell_bits, state);
+	for (size_t i = 0; i < size * 8 / cell_bits; i++)
 	{
-		uint32_t	number = ref_number(of.bytes, counter_bits, i);
+		uint32_t	number = ref_number(of.bytes, cell_bits, i);
 
-		ref_set_number(wanted, counter_bits, i, number < by ? 0 : number - by);
+		ref_set_number(wanted, cell_bits, i, number < by ? 0 : number - by);
 	}
-	bf_decay_numbers(of.bytes, size, counter_bits, by);
-	each(memcmp(of.bytes, wanted, size) == 0, "%zu bytes of %u bits by %u", size, counter_bits, by);
+	bf_decay_numbers(of.bytes, size, cell_bits, by);
+	each(memcmp(of.bytes, wanted, size) == 0, "%zu bytes of %u bits by %u", size, cell_bits, by);
 	free_area(&of);
 	free(wanted);
 }
@@ -289,26 +289,26 @@ test_decay(void)
 }
 
 static void
-compare_threshold(size_t npositions, size_t offset, uint32_t counter_bits, uint32_t level, uint64_t *state)
+compare_threshold(size_t npositions, size_t offset, uint32_t cell_bits, uint32_t level, uint64_t *state)
 {
-	size_t		size = npositions * counter_bits / 8;
+	size_t		size = npositions * cell_bits / 8;
 	area		of = make_area(size, offset);
 	area		bits = make_area(npositions / 8, offset / 2);
 	uint8_t    *wanted = allocate(npositions / 8);
 
-	fill(of.bytes, size, counter_bits, state);
+	fill(of.bytes, size, cell_bits, state);
 	for (size_t i = 0; i < npositions; i++)
 	{
 		/* Random numbers alone would rarely be next to the level. */
 		if (random_below(state, 3) == 0)
-			ref_set_number(of.bytes, counter_bits, i, level - (uint32_t) random_below(state, 2));
-		if (ref_number(of.bytes, counter_bits, i) >= level)
+			ref_set_number(of.bytes, cell_bits, i, level - (uint32_t) random_below(state, 2));
+		if (ref_number(of.bytes, cell_bits, i) >= level)
 			ref_set(wanted, i);
 	}
 	random_bytes(state, bits.bytes, npositions / 8);
-	bf_threshold(bits.bytes, of.bytes, npositions, counter_bits, level);
+	bf_threshold(bits.bytes, of.bytes, npositions, cell_bits, level);
 	each(memcmp(bits.bytes, wanted, npositions / 8) == 0, "%zu positions of %u bits, level %u", npositions,
-		 counter_bits, level);
+		 cell_bits, level);
 	free_area(&of);
 	free_area(&bits);
 	free(wanted);

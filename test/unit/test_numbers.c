@@ -2,9 +2,9 @@
  * test_numbers.c
  *		The numbers of elements in a counter, against an array of integers.
  */
+#include "dense.h"
 #include "hash.h"
 #include "model.h"
-#include "numbers.h"
 #include "reference.h"
 #include "tap.h"
 
@@ -15,7 +15,7 @@ typedef struct pair
 {
 	bf_params	params;
 	bf_shape	shape;
-	uint32_t	counter_bits;
+	uint32_t	cell_bits;
 	uint32_t	limit;
 	size_t		size;			/* of the counter in bytes */
 	uint8_t    *memory;
@@ -24,12 +24,12 @@ typedef struct pair
 } pair;
 
 static pair
-make_pair(bf_params params, uint32_t counter_bits, size_t offset)
+make_pair(bf_params params, uint32_t cell_bits, size_t offset)
 {
-	pair		made = {.params = params, .shape = bf_shape_of(&params), .counter_bits = counter_bits};
+	pair		made = {.params = params, .shape = bf_shape_of(&params), .cell_bits = cell_bits};
 
-	made.limit = counter_bits == 4 ? 15 : counter_bits == 8 ? 255 : 65535;
-	made.size = params.m * counter_bits / 8;
+	made.limit = cell_bits == 4 ? 15 : cell_bits == 8 ? 255 : 65535;
+	made.size = params.m * cell_bits / 8;
 	made.memory = allocate(made.size + offset);
 	made.numbers = made.memory + offset;
 	made.model = allocate(params.m * sizeof(*made.model));
@@ -47,7 +47,7 @@ randomize(pair *of, uint64_t *state)
 
 		of->model[i] = kind == 0 ? of->limit - low : kind < 4 ? low :
 			(int64_t) random_below(state, of->limit + 1);
-		ref_set_number(of->numbers, of->counter_bits, i, (uint32_t) of->model[i]);
+		ref_set_number(of->numbers, of->cell_bits, i, (uint32_t) of->model[i]);
 	}
 }
 
@@ -83,20 +83,20 @@ model_change(pair *of, uint64_t hash, char operation, int64_t number)
 static uint32_t
 read_of(const pair *of, uint64_t hash)
 {
-	return bf_numbers_read(of->numbers, &of->shape, of->counter_bits, hash);
+	return bf_cells_read(of->numbers, &of->shape, of->cell_bits, hash);
 }
 
 /* Changes the counter alone. */
 static void
 change(pair *of, uint64_t hash, char operation, uint32_t number)
 {
-	bf_numbers_prefetch(of->numbers, &of->shape, of->counter_bits, hash);
+	bf_numbers_prefetch(of->numbers, &of->shape, of->cell_bits, hash);
 	if (operation == '+')
-		bf_numbers_add(of->numbers, &of->shape, of->counter_bits, hash, number);
+		bf_numbers_change(of->numbers, &of->shape, of->cell_bits, hash, BF_SUM, number);
 	else if (operation == '-')
-		bf_numbers_change(of->numbers, &of->shape, of->counter_bits, hash, BF_DIFFERENCE, number);
+		bf_numbers_change(of->numbers, &of->shape, of->cell_bits, hash, BF_DIFFERENCE, number);
 	else
-		bf_numbers_raise(of->numbers, &of->shape, of->counter_bits, hash, number);
+		bf_numbers_change(of->numbers, &of->shape, of->cell_bits, hash, BF_GREATER, number);
 }
 
 static bool
@@ -104,7 +104,7 @@ same(const pair *of)
 {
 	for (uint64_t i = 0; i < of->params.m; i++)
 	{
-		if (ref_number(of->numbers, of->counter_bits, i) != of->model[i])
+		if (ref_number(of->numbers, of->cell_bits, i) != of->model[i])
 			return false;
 	}
 	return true;
@@ -115,9 +115,10 @@ test_access(void)
 {
 	uint64_t	state = 1;
 
-	is(bf_number_limit(4), 15, "limit of 4 bits");
-	is(bf_number_limit(8), 255, "limit of 8 bits");
-	is(bf_number_limit(16), 65535, "limit of 16 bits");
+	is(bf_cell_limit(1), 1, "limit of 1 bit");
+	is(bf_cell_limit(4), 15, "limit of 4 bits");
+	is(bf_cell_limit(8), 255, "limit of 8 bits");
+	is(bf_cell_limit(16), 65535, "limit of 16 bits");
 	for (int w = 0; w < 3; w++)
 	{
 		for (uint64_t i = 0; i < 64 * 16; i++)
@@ -192,8 +193,6 @@ compare_operation(pair *of, uint64_t hash, uint64_t *state)
 	if (operation == '-' && number > before && before != of->limit)
 		number = (uint32_t) before;
 	each(read_of(of, hash) == before, "hash %" PRIu64 " reads %u before", hash, read_of(of, hash));
-	each(bf_block_read(of->numbers + bf_number_block_offset(&of->shape, of->counter_bits, hash), &of->shape,
-					   of->counter_bits, hash) == before, "hash %" PRIu64 " in its block", hash);
 	change(of, hash, operation, number);
 	model_change(of, hash, operation, number);
 	each(read_of(of, hash) == model_read(of, hash), "hash %" PRIu64 " reads %u after %c %u", hash,
@@ -201,10 +200,10 @@ compare_operation(pair *of, uint64_t hash, uint64_t *state)
 }
 
 static void
-compare_rule(bf_params params, uint32_t counter_bits, uint64_t *state)
+compare_rule(bf_params params, uint32_t cell_bits, uint64_t *state)
 {
 	size_t		offset = random_below(state, 64);
-	pair		of = make_pair(params, counter_bits, offset);
+	pair		of = make_pair(params, cell_bits, offset);
 
 	memset(of.memory, 0xA5, offset);
 	if (random_below(state, 3) != 0)
@@ -217,7 +216,7 @@ compare_rule(bf_params params, uint32_t counter_bits, uint64_t *state)
 			compare_operation(&of, hash, state);
 	}
 	each(same(&of), "layout %d, k %" PRIu32 ", m %" PRIu64 ", %u bits", (int) params.layout, params.k,
-		 params.m, counter_bits);
+		 params.m, cell_bits);
 	for (size_t i = 0; i < offset; i++)
 		each(of.memory[i] == 0xA5, "written before the start");
 	free_pair(&of);
@@ -244,30 +243,6 @@ test_rule(void)
 	passed("add, remove, raise and read follow the model, for every k and width");
 }
 
-static void
-test_block_offset(void)
-{
-	uint64_t	state = 3;
-
-	for (int i = 0; i < 30000; i++)
-	{
-		uint32_t	counter_bits = widths[i % 3];
-		uint64_t	most = (UINT64_C(1) << 31) / counter_bits;
-		uint64_t	nblocks = 1 + random_below(&state, most / 512);
-		bf_params	params = params_of(BF_BLOCKED, 1, 512 * nblocks);
-		bf_shape	shape = bf_shape_of(&params);
-		uint64_t	hash = i < 100 ? (uint64_t) -i : next_random(&state);
-		uint64_t	position = ref_bit(&params, hash, 0);
-
-		each(bf_number_block_offset(&shape, counter_bits, hash) == position / 512 * 512 * counter_bits / 8,
-			 "offset of %" PRIu64, hash);
-		params = params_of(BF_CLASSIC, 1, most);
-		shape = bf_shape_of(&params);
-		each(bf_number_block_offset(&shape, counter_bits, hash) == 0, "offset in the classic layout");
-	}
-	passed("blocks begin where the format says");
-}
-
 /* Positions beyond 2^31 bits, in memory that is mostly never touched. */
 static void
 test_largest(void)
@@ -284,10 +259,10 @@ test_largest(void)
 			{
 				uint64_t	hash = i == 0 ? UINT64_MAX : bf_hash_word(i, 0);
 
-				bf_numbers_add(numbers, &shape, widths[w], hash, 3);
+				bf_numbers_change(numbers, &shape, widths[w], hash, BF_SUM, 3);
 				for (uint32_t j = 0; j < 8; j++)
 					each(ref_number(numbers, widths[w], ref_bit(&params, hash, j)) >= 3, "position %u", j);
-				each(bf_numbers_read(numbers, &shape, widths[w], hash) == 3, "hash %" PRIu64, hash);
+				each(bf_cells_read(numbers, &shape, widths[w], hash) == 3, "hash %" PRIu64, hash);
 			}
 			free(numbers);
 		}
@@ -309,9 +284,9 @@ colliding_hash(const bf_params *params, uint64_t *state)
 }
 
 static void
-compare_duplicates(const bf_params *params, uint32_t counter_bits, uint64_t *state)
+compare_duplicates(const bf_params *params, uint32_t cell_bits, uint64_t *state)
 {
-	pair		of = make_pair(*params, counter_bits, 1);
+	pair		of = make_pair(*params, cell_bits, 1);
 	uint64_t	hash = colliding_hash(params, state);
 	uint64_t	positions[BF_MAX_K];
 	uint32_t	count = ref_positions(params, hash, positions);
@@ -321,10 +296,10 @@ compare_duplicates(const bf_params *params, uint32_t counter_bits, uint64_t *sta
 	change(&of, hash, '+', 3);
 	change(&of, hash, '+', 2);
 	for (uint64_t i = 0; i < params->m; i++)
-		sum += ref_number(of.numbers, counter_bits, i);
+		sum += ref_number(of.numbers, cell_bits, i);
 	each(sum == 5 * count, "%" PRIu64 " in %u positions", sum, count);
 	for (uint32_t i = 0; i < count; i++)
-		each(ref_number(of.numbers, counter_bits, positions[i]) == 5, "position %u of %" PRIu64, i, hash);
+		each(ref_number(of.numbers, cell_bits, positions[i]) == 5, "position %u of %" PRIu64, i, hash);
 	each(read_of(&of, hash) == 5, "hash %" PRIu64, hash);
 	change(&of, hash, '-', 4);
 	each(read_of(&of, hash) == 1, "hash %" PRIu64 " after removal", hash);
@@ -418,9 +393,9 @@ test_saturation(void)
 
 /* Until a number saturates, removing what was added restores every byte. */
 static void
-compare_round_trip(const bf_params *params, uint32_t counter_bits)
+compare_round_trip(const bf_params *params, uint32_t cell_bits)
 {
-	pair		of = make_pair(*params, counter_bits, 0);
+	pair		of = make_pair(*params, cell_bits, 0);
 	uint8_t    *before = allocate(of.size);
 
 	for (uint64_t i = 0; i < 20; i++)
@@ -432,13 +407,13 @@ compare_round_trip(const bf_params *params, uint32_t counter_bits)
 		each(read_of(&of, bf_hash_word(i, 1)) >= 1, "element %" PRIu64 " is lost", i);
 	for (uint64_t i = 139; i >= 100; i--)
 		change(&of, bf_hash_word(i, 1), '-', 1);
-	each(memcmp(of.numbers, before, of.size) == 0, "not restored at %u bits", counter_bits);
+	each(memcmp(of.numbers, before, of.size) == 0, "not restored at %u bits", cell_bits);
 	for (uint64_t i = 0; i < 20; i++)
 		change(&of, bf_hash_word(i, 1), '>', 1);
 	each(memcmp(of.numbers, before, of.size) == 0, "raising to 1 changes what reads 1");
 	for (uint64_t i = 0; i < 20; i++)
 		change(&of, bf_hash_word(i, 1), '-', 1);
-	each(same(&of), "not empty again at %u bits", counter_bits);
+	each(same(&of), "not empty again at %u bits", cell_bits);
 	free(before);
 	free_pair(&of);
 }
@@ -490,7 +465,6 @@ main(void)
 	test_bytes();
 	test_combine_two();
 	test_rule();
-	test_block_offset();
 	test_largest();
 	test_duplicates();
 	test_neighbours();

@@ -1,13 +1,13 @@
 /*
  * test_probe.c
- *		Reading elements of counters, whole and piece by piece, against the rule
- *		computed number by number. test_block.c has the filters.
+ *		Reading elements of dense filters and counters, whole and piece by piece,
+ *		against the rule computed cell by cell.
  */
 #include "probe.h"
 #include "reference.h"
 #include "tap.h"
 
-static const uint32_t widths[] = {4, 8, 16};
+static const uint32_t widths[] = {1, 4, 8, 16};
 
 static bf_params
 random_params(uint64_t *state)
@@ -16,22 +16,22 @@ random_params(uint64_t *state)
 	bf_params	params = params_of(classic ? BF_CLASSIC : BF_BLOCKED, 1 + (uint32_t) random_below(state, 32),
 								   classic ? 64 * (1 + random_below(state, 40)) : 512 * (1 + random_below(state, 6)));
 
-	params.counter_bits = widths[random_below(state, 3)];
+	params.cell_bits = widths[random_below(state, 4)];
 	return params;
 }
 
-/* Random numbers, of which one in `zeros` is 0. */
+/* Random cells, of which one in `zeros` is 0. */
 static uint8_t *
-random_numbers(const bf_params *params, uint64_t zeros, uint64_t *state)
+random_cells(const bf_params *params, uint64_t zeros, uint64_t *state)
 {
-	uint32_t	limit = (1u << params->counter_bits) - 1;
-	uint8_t    *numbers = allocate(params->m / 8 * params->counter_bits);
+	uint32_t	limit = (1u << params->cell_bits) - 1;
+	uint8_t    *numbers = allocate(params->m / 8 * params->cell_bits);
 
 	for (uint64_t i = 0; i < params->m; i++)
 	{
 		uint32_t	number = random_below(state, 4) == 0 ? limit : 1 + (uint32_t) random_below(state, limit);
 
-		ref_set_number(numbers, params->counter_bits, i, random_below(state, zeros) == 0 ? 0 : number);
+		ref_set_number(numbers, params->cell_bits, i, random_below(state, zeros) == 0 ? 0 : number);
 	}
 	return numbers;
 }
@@ -50,7 +50,7 @@ look_up(const bf_params *params, const uint8_t *numbers, uint64_t hash, uint32_t
 		uint8_t    *piece = allocate(size);
 		bool		possible;
 
-		each(offset + size <= params->m / 8 * params->counter_bits, "piece at %" PRIu64, offset);
+		each(offset + size <= params->m / 8 * params->cell_bits, "piece at %" PRIu64, offset);
 		memcpy(piece, numbers + offset, size);
 		possible = bf_lookup_test(&lookup, piece);
 		free(piece);
@@ -68,7 +68,7 @@ throws_read(const bf_params *params, const uint8_t *numbers, uint64_t hash)
 	uint32_t	throws = 0;
 
 	while (throws < params->k &&
-		   ref_number(numbers, params->counter_bits, ref_bit(params, hash, throws)) != 0)
+		   ref_number(numbers, params->cell_bits, ref_bit(params, hash, throws)) != 0)
 		throws++;
 	return throws < params->k ? throws + 1 : throws;
 }
@@ -84,8 +84,8 @@ test_dense(void)
 	{
 		bf_params	params = random_params(&state);
 		bool		small = params.layout == BF_BLOCKED || params.m == 512;
-		uint8_t    *numbers = random_numbers(&params, 20, &state);
-		bf_filter	counter = {.params = params, .levels = i % 2, .payload = numbers};
+		uint8_t    *numbers = random_cells(&params, 20, &state);
+		bf_filter	filter = {.params = params, .levels = i % 2, .payload = numbers};
 
 		for (int j = 0; j < 20; j++)
 		{
@@ -93,9 +93,9 @@ test_dense(void)
 			uint32_t	wanted = ref_read(numbers, &params, hash);
 			uint32_t	pieces;
 
-			each(bf_read(&counter, hash) == wanted, "number of %" PRIu64 ": %u, wanted %u", hash,
-				 bf_read(&counter, hash), wanted);
-			each(bf_contains(&counter, hash) == (wanted > 0), "probe for %" PRIu64, hash);
+			each(bf_read(&filter, hash) == wanted, "number of %" PRIu64 ": %u, wanted %u", hash,
+				 bf_read(&filter, hash), wanted);
+			each(bf_contains(&filter, hash) == (wanted > 0), "probe for %" PRIu64, hash);
 			each(look_up(&params, numbers, hash, &pieces) == wanted, "lookup of %" PRIu64, hash);
 			each(pieces == (small ? 1 : throws_read(&params, numbers, hash)), "%u pieces for %" PRIu64, pieces, hash);
 			absent += wanted == 0;
@@ -103,39 +103,39 @@ test_dense(void)
 		}
 		free(numbers);
 	}
-	passed("dense counters read whole and piece by piece");
+	passed("filters and counters read whole and piece by piece");
 	ok(absent > probes / 10 && absent < probes * 9 / 10, "%" PRIu64 " of %" PRIu64 " elements read 0", absent, probes);
 }
 
-/* Each single position decides what an element reads. */
+/* Each single cell decides what an element reads. */
 static void
-test_every_number_counts(void)
+test_every_cell_counts(void)
 {
 	uint64_t	state = 2;
 
 	for (int i = 0; i < 3000; i++)
 	{
 		bf_params	params = random_params(&state);
-		uint32_t	limit = (1u << params.counter_bits) - 1;
-		size_t		size = params.m / 8 * params.counter_bits;
+		uint32_t	limit = (1u << params.cell_bits) - 1;
+		size_t		size = params.m / 8 * params.cell_bits;
 		uint8_t    *numbers = allocate(size);
-		bf_filter	counter = {.params = params, .payload = numbers};
+		bf_filter	filter = {.params = params, .payload = numbers};
 		uint64_t	hash = next_random(&state);
 		uint32_t	less = (uint32_t) random_below(&state, limit);
 		uint32_t	pieces;
 
-		each(bf_read(&counter, hash) == 0, "an empty counter");
+		each(bf_read(&filter, hash) == 0, "an empty filter");
 		memset(numbers, 255, size);
-		each(bf_read(&counter, hash) == limit && look_up(&params, numbers, hash, &pieces) == limit, "a full counter");
-		ref_set_number(numbers, params.counter_bits, ref_bit(&params, hash, (uint32_t) random_below(&state, params.k)), less);
-		each(bf_read(&counter, hash) == less && look_up(&params, numbers, hash, &pieces) == less,
+		each(bf_read(&filter, hash) == limit && look_up(&params, numbers, hash, &pieces) == limit, "a full filter");
+		ref_set_number(numbers, params.cell_bits, ref_bit(&params, hash, (uint32_t) random_below(&state, params.k)), less);
+		each(bf_read(&filter, hash) == less && look_up(&params, numbers, hash, &pieces) == less,
 			 "hash %" PRIu64 " with one number of %u", hash, less);
 		free(numbers);
 	}
-	passed("an element reads the least of its numbers");
+	passed("an element reads the least of its cells");
 }
 
-/* The offsets of the largest counters, beyond 2^31 bits. */
+/* The offsets of the largest filters and counters, beyond 2^31 bits. */
 static void
 compare_offsets(bf_layout layout, uint32_t width, uint64_t hash)
 {
@@ -145,7 +145,7 @@ compare_offsets(bf_layout layout, uint32_t width, uint64_t hash)
 	uint32_t	size;
 	uint32_t	i = 0;
 
-	params.counter_bits = width;
+	params.cell_bits = width;
 	lookup = bf_lookup_start(&params, hash);
 	for (; bf_lookup_next(&lookup, &offset, &size); i++)
 	{
@@ -171,20 +171,20 @@ test_offsets(void)
 	{
 		uint64_t	hash = i < 4 ? (uint64_t) -i : next_random(&state);
 
-		for (int w = 0; w < 3; w++)
+		for (int w = 0; w < 4; w++)
 		{
 			compare_offsets(BF_BLOCKED, widths[w], hash);
 			compare_offsets(BF_CLASSIC, widths[w], hash);
 		}
 	}
-	passed("pieces of the largest counters lie where the format says");
+	passed("pieces of the largest filters and counters lie where the format says");
 }
 
 int
 main(void)
 {
 	test_dense();
-	test_every_number_counts();
+	test_every_cell_counts();
 	test_offsets();
 	return done();
 }

@@ -1,6 +1,7 @@
 /*
  * test_sparse.c
- *		Searching and merging sorted hashes, against loops over all pairs.
+ *		Searching and merging sparse filters and counters, against loops over all
+ *		pairs.
  */
 #include "probe.h"
 #include "reference.h"
@@ -9,22 +10,59 @@
 
 #define MOST 48					/* hashes of a set */
 
-/* Sorted distinct hashes, and the same as a payload that is not aligned. */
+static const uint32_t widths[] = {1, 4, 8, 16};
+
+static const char operations[] = {[BF_SUM] = '+',[BF_DIFFERENCE] = '-',[BF_GREATER] = '>',[BF_LESSER] = '<'};
+
+/* Sorted distinct hashes, their numbers, and the same as a filter. */
 typedef struct hashes
 {
 	uint64_t	values[2 * MOST];
-	uint32_t	numbers[2 * MOST];	/* of a counter */
+	uint32_t	numbers[2 * MOST];	/* all 1 in a Bloom filter */
 	size_t		count;
 	uint8_t    *memory;
-	const uint8_t *payload;
+	bf_filter	filter;
 } hashes;
 
-static void
-put_payload(hashes *set, size_t offset)
+/* Bytes of a hash and its number. */
+static size_t
+entry_size(uint32_t cell_bits)
 {
-	set->memory = allocate(set->count * 8 + offset);
-	put_hashes(set->memory + offset, set->values, set->count);
-	set->payload = set->memory + offset;
+	return cell_bits == 1 ? 8 : 10;
+}
+
+static void
+put_entries(uint8_t *payload, const hashes *set, uint32_t cell_bits)
+{
+	put_hashes(payload, set->values, set->count);
+	if (cell_bits > 1)
+		put_numbers(payload + 8 * set->count, set->numbers, set->count);
+}
+
+/* Encodes the hashes and numbers at any alignment. */
+static void
+put_filter(hashes *set, uint32_t cell_bits, uint64_t *state)
+{
+	size_t		offset = random_below(state, 8);
+
+	set->memory = allocate(set->count * entry_size(cell_bits) + offset);
+	put_entries(set->memory + offset, set, cell_bits);
+	set->filter = (bf_filter) {.params = params_of(BF_BLOCKED, 3, 51200), .sparse = true,
+		.nhashes = set->count, .payload = set->memory + offset};
+	set->filter.params.cell_bits = cell_bits;
+}
+
+/* Small numbers, those near the limit, and any. */
+static uint32_t
+random_number(uint32_t cell_bits, uint64_t *state)
+{
+	uint32_t	limit = (1u << cell_bits) - 1;
+	uint32_t	low = (uint32_t) random_below(state, 4);
+	uint64_t	kind = random_below(state, 4);
+
+	if (cell_bits == 1)
+		return 1;
+	return kind == 0 ? limit - low : kind == 1 ? 1 + low : 1 + (uint32_t) random_below(state, limit);
 }
 
 /*
@@ -32,7 +70,7 @@ put_payload(hashes *set, size_t offset)
  * 64-bit range.
  */
 static void
-fill(hashes *set, size_t most, uint64_t range, uint64_t *state)
+fill(hashes *set, uint32_t cell_bits, size_t most, uint64_t range, uint64_t *state)
 {
 	set->count = random_below(state, most + 1);
 	for (size_t i = 0; i < set->count; i++)
@@ -42,42 +80,12 @@ fill(hashes *set, size_t most, uint64_t range, uint64_t *state)
 		set->values[i] = value % 3 == 0 ? UINT64_MAX - value / 3 : value;
 	}
 	set->count = sort_hashes(set->values, set->count);
-	put_payload(set, random_below(state, 8));
-}
-
-static bool
-is_in(const hashes *set, uint64_t hash)
-{
 	for (size_t i = 0; i < set->count; i++)
-	{
-		if (set->values[i] == hash)
-			return true;
-	}
-	return false;
+		set->numbers[i] = random_number(cell_bits, state);
+	put_filter(set, cell_bits, state);
 }
 
-/* The same with random numbers up to limit, so a payload of a counter. */
-static void
-fill_counter(hashes *set, size_t most, uint64_t range, uint32_t limit, uint64_t *state)
-{
-	size_t		offset = random_below(state, 8);
-
-	fill(set, most, range, state);
-	free(set->memory);
-	for (size_t i = 0; i < set->count; i++)
-	{
-		uint32_t	low = (uint32_t) random_below(state, 4);
-		uint64_t	kind = random_below(state, 4);
-
-		set->numbers[i] = kind == 0 ? limit - low : kind == 1 ? 1 + low : 1 + (uint32_t) random_below(state, limit);
-	}
-	set->memory = allocate(set->count * 10 + offset);
-	put_hashes(set->memory + offset, set->values, set->count);
-	put_numbers(set->memory + offset + 8 * set->count, set->numbers, set->count);
-	set->payload = set->memory + offset;
-}
-
-/* The number of a hash in a counter; 0 if it is absent. */
+/* The number of a hash; 0 if it is absent. */
 static uint32_t
 number_in(const hashes *set, uint64_t hash)
 {
@@ -90,62 +98,39 @@ number_in(const hashes *set, uint64_t hash)
 }
 
 static void
+compare_search(const hashes *set, uint64_t hash)
+{
+	const uint8_t *payload = set->filter.payload;
+	uint32_t	number = number_in(set, hash);
+	uint64_t	found = bf_sparse_find(payload, set->count, hash);
+	uint64_t	below = 0;
+
+	while (below < set->count && set->values[below] < hash)
+		below++;
+	each(bf_lower_bound(payload, set->count, hash) == below, "bound of %" PRIu64, hash);
+	each(found == (number > 0 ? below : set->count), "search for %" PRIu64, hash);
+	each(bf_read(&set->filter, hash) == number, "number of %" PRIu64, hash);
+	each(bf_contains(&set->filter, hash) == (number > 0), "probe for %" PRIu64, hash);
+}
+
+static void
 test_search(void)
 {
 	uint64_t	state = 1;
 
-	for (int i = 0; i < 2000; i++)
+	for (int i = 0; i < 4000; i++)
 	{
 		hashes		set;
 
-		fill(&set, MOST, 100, &state);
-		for (uint64_t j = 0; j < 40; j++)
-		{
-			uint64_t	hash = j < 20 ? j : j < 30 ? UINT64_MAX - (j - 20) : random_below(&state, 100);
-			uint64_t	below = 0;
-			bf_filter	filter = {.params = params_of(BF_BLOCKED, 3, 51200), .sparse = true,
-				.nhashes = set.count, .payload = set.payload};
-
-			while (below < set.count && set.values[below] < hash)
-				below++;
-			each(bf_lower_bound(set.payload, set.count, hash) == below, "bound of %" PRIu64, hash);
-			each((bf_sparse_find(set.payload, set.count, hash) < set.count) == is_in(&set, hash),
-				 "search for %" PRIu64, hash);
-			each(bf_contains(&filter, hash) == is_in(&set, hash), "probe for %" PRIu64, hash);
-		}
-		for (size_t j = 0; j < set.count; j++)
-			each(bf_hash_at(set.payload, j) == set.values[j], "hash at %zu", j);
-		free(set.memory);
-	}
-	passed("searching");
-}
-
-static void
-test_search_counters(void)
-{
-	uint64_t	state = 5;
-
-	for (int i = 0; i < 2000; i++)
-	{
-		hashes		set;
-		bf_filter	counter = {.params = params_of(BF_BLOCKED, 3, 51200), .sparse = true};
-
-		counter.params.counter_bits = 4u << i % 3;
-		fill_counter(&set, MOST, 100, (1u << counter.params.counter_bits) - 1, &state);
-		counter.nhashes = set.count;
-		counter.payload = set.payload;
+		fill(&set, widths[i % 4], MOST, 100, &state);
 		for (uint64_t j = 0; j < 100; j++)
-		{
-			uint64_t	hash = j < 90 ? j : UINT64_MAX - (j - 90);
-
-			each(bf_read(&counter, hash) == number_in(&set, hash), "number of %" PRIu64, hash);
-			each(bf_contains(&counter, hash) == is_in(&set, hash), "probe for %" PRIu64, hash);
-		}
+			compare_search(&set, j < 90 ? j : UINT64_MAX - (j - 90));
 		for (size_t j = 0; j < set.count; j++)
-			each(bf_number_of(set.payload, set.count, j) == set.numbers[j], "number at %zu", j);
+			each(bf_hash_at(set.filter.payload, j) == set.values[j] && bf_number_of(&set.filter, j) == set.numbers[j],
+				 "hash %zu and its number", j);
 		free(set.memory);
 	}
-	passed("numbers of sparse counters");
+	passed("searching filters, and the numbers of counters");
 }
 
 /*
@@ -207,95 +192,19 @@ test_range(void)
 	   " random hashes stand outside of their expected range", outside, total);
 }
 
-typedef uint64_t (*merge_function) (bf_merge *, uint8_t *, uint64_t);
-
-/* The expected result of a merge, by a check of each candidate. */
-static size_t
-expect(const hashes *a, const hashes *b, bool both, uint64_t *wanted)
-{
-	size_t		count = 0;
-
-	for (size_t i = 0; i < a->count; i++)
-	{
-		if (!both || is_in(b, a->values[i]))
-			wanted[count++] = a->values[i];
-	}
-	for (size_t i = 0; i < b->count && !both; i++)
-		wanted[count++] = b->values[i];
-	return sort_hashes(wanted, count);
-}
-
-/* Merges in steps into memory of the exact size, then only counts. */
-static void
-compare_merge(const hashes *a, const hashes *b, merge_function merge_some, uint64_t max,
-			  const uint64_t *wanted, size_t count)
-{
-	bf_merge	merge = {.a = a->payload, .b = b->payload, .acount = a->count, .bcount = b->count};
-	bf_merge	counting = merge;
-	uint8_t    *out = allocate(count * 8 + 1);
-	uint8_t    *payload = allocate(count * 8);
-	size_t		steps = a->count + b->count;
-	size_t		got = 0;
-	size_t		counted = 0;
-
-	for (size_t calls = 0; !bf_merge_done(&merge) && calls <= steps; calls++)
-	{
-		uint64_t	read = merge.i + merge.j;
-		uint64_t	some = merge_some(&merge, out + 1 + got * 8, max);
-
-		got += some;
-		each(some <= max && merge.i + merge.j > read && merge.i + merge.j - read <= 2 * max,
-			 "a call of at most %" PRIu64 " steps", max);
-	}
-	each(bf_merge_done(&merge), "not done");
-	put_hashes(payload, wanted, count);
-	each(got == count && memcmp(out + 1, payload, count * 8) == 0,
-		 "%zu and %zu hashes in steps of %" PRIu64 ": %zu, wanted %zu",
-		 a->count, b->count, max, got, count);
-	each(merge_some(&merge, NULL, max) == 0, "more after the end");
-
-	while (!bf_merge_done(&counting))
-		counted += merge_some(&counting, NULL, max);
-	each(counted == count, "counted %zu, wanted %zu", counted, count);
-	free(out);
-	free(payload);
-}
-
-static void
-test_merge(merge_function merge, bool both, const char *name)
-{
-	uint64_t	state = 2;
-	uint64_t	wanted[2 * MOST];
-
-	for (int i = 0; i < 600; i++)
-	{
-		hashes		a,
-					b;
-		size_t		count;
-
-		fill(&a, i % 5 == 0 ? 2 : MOST, i % 2 ? 60 : 1000, &state);
-		fill(&b, i % 7 == 0 ? 2 : MOST, i % 2 ? 60 : 1000, &state);
-		count = expect(&a, &b, both, wanted);
-		for (uint64_t max = 1; max <= a.count + b.count + 1; max++)
-			compare_merge(&a, &b, merge, max, wanted, count);
-		compare_merge(&a, &b, merge, UINT64_MAX, wanted, count);
-		compare_merge(&a, &a, merge, 3, a.values, a.count);
-		free(a.memory);
-		free(b.memory);
-	}
-	passed(name);
-}
-
 /*
- * The expected combination of two counters. False if a difference does not
- * exist.
+ * The expected combination, by a search for each candidate. False if a
+ * difference does not exist.
  */
 static bool
-expect_numbers(const hashes *a, const hashes *b, char operation, uint32_t limit, hashes *wanted)
+expect(const hashes *a, const hashes *b, char operation, uint32_t limit, hashes *wanted)
 {
 	uint64_t	all[2 * MOST];
-	size_t		count = expect(a, b, false, all);
+	size_t		count;
 
+	memcpy(all, a->values, sizeof(*all) * a->count);
+	memcpy(all + a->count, b->values, sizeof(*all) * b->count);
+	count = sort_hashes(all, a->count + b->count);
 	wanted->count = 0;
 	for (size_t i = 0; i < count; i++)
 	{
@@ -311,54 +220,57 @@ expect_numbers(const hashes *a, const hashes *b, char operation, uint32_t limit,
 	return true;
 }
 
-static const char operations[] = {[BF_SUM] = '+',[BF_DIFFERENCE] = '-',[BF_GREATER] = '>',[BF_LESSER] = '<'};
-
 /* Counts in steps of at most max hashes; returns how many remain. */
 static uint64_t
-count_numbers(bf_merge merge, bf_combination combination, uint32_t limit, uint64_t max, bool *misfit)
+count_entries(bf_merge merge, uint64_t max, bool *misfit)
 {
 	uint64_t	count = 0;
 
 	while (!bf_merge_done(&merge))
-		count += bf_merge_numbers(&merge, combination, limit, NULL, NULL, max);
+		count += bf_merge_entries(&merge, NULL, NULL, max);
+	each(bf_merge_entries(&merge, NULL, NULL, max) == 0, "more after the end");
 	*misfit = merge.misfit;
 	return count;
 }
 
-/* Merges in steps, each into memory of the exact size. */
+/* Counts, then merges in steps into memory of the exact size at any alignment. */
 static void
-compare_numbers(const hashes *a, const hashes *b, bf_combination combination, uint32_t limit, uint64_t max)
+compare_merge(const hashes *a, const hashes *b, bf_combination combination, uint64_t max)
 {
-	bf_merge	merge = {.a = a->payload, .b = b->payload, .acount = a->count, .bcount = b->count};
+	bf_merge	merge = {.a = &a->filter, .b = &b->filter, .combination = combination};
+	uint32_t	cell_bits = a->filter.params.cell_bits;
+	size_t		entry = entry_size(cell_bits);
 	hashes		wanted;
-	bool		exists = expect_numbers(a, b, operations[combination], limit, &wanted);
+	bool		exists = expect(a, b, operations[combination], (1u << cell_bits) - 1, &wanted);
 	bool		misfit;
-	uint64_t	counted = count_numbers(merge, combination, limit, max, &misfit);
-	uint8_t    *out = allocate(10 * counted);
-	uint8_t    *payload = allocate(10 * wanted.count);
+	uint64_t	counted = count_entries(merge, max, &misfit);
+	size_t		offset = max % 3;
+	uint8_t    *memory = allocate(entry * counted + offset);
+	uint8_t    *out = memory + offset;
+	uint8_t    *payload = allocate(entry * wanted.count);
 	uint64_t	got = 0;
 
-	each(misfit == !exists, "%zu %c %zu numbers fit or not", a->count, operations[combination], b->count);
+	each(misfit == !exists, "%zu %c %zu hashes fit or not", a->count, operations[combination], b->count);
 	while (!bf_merge_done(&merge))
 	{
 		uint64_t	read = merge.i + merge.j;
-		uint64_t	some = bf_merge_numbers(&merge, combination, limit, out + 8 * got,
-											out + 8 * counted + 2 * got, max);
+		uint64_t	some = bf_merge_entries(&merge, out + 8 * got,
+											cell_bits == 1 ? NULL : out + 8 * counted + 2 * got, max);
 
 		got += some;
-		each(some <= max && merge.i + merge.j > read && merge.i + merge.j - read <= 2 * max,
-			 "a call of at most %" PRIu64 " steps", max);
+		if (!each(some <= max && merge.i + merge.j > read && merge.i + merge.j - read <= 2 * max,
+				  "a call of at most %" PRIu64 " steps", max))
+			break;
 	}
 	each(got == counted && merge.misfit == misfit, "%" PRIu64 " counted, %" PRIu64 " written", counted, got);
 	if (exists)
 	{
-		put_hashes(payload, wanted.values, wanted.count);
-		put_numbers(payload + 8 * wanted.count, wanted.numbers, wanted.count);
-		each(got == wanted.count && memcmp(out, payload, 10 * got) == 0,
-			 "%zu %c %zu hashes in steps of %" PRIu64 ": %" PRIu64 ", wanted %zu", a->count,
-			 operations[combination], b->count, max, got, wanted.count);
+		put_entries(payload, &wanted, cell_bits);
+		each(got == wanted.count && memcmp(out, payload, entry * got) == 0,
+			 "%zu %c %zu hashes of %u bits in steps of %" PRIu64 ": %" PRIu64 ", wanted %zu", a->count,
+			 operations[combination], b->count, cell_bits, max, got, wanted.count);
 	}
-	free(out);
+	free(memory);
 	free(payload);
 }
 
@@ -366,7 +278,6 @@ compare_numbers(const hashes *a, const hashes *b, bf_combination combination, ui
 static void
 make_fit(hashes *b, const hashes *a, uint64_t *state)
 {
-	uint8_t    *payload = b->memory + (b->payload - b->memory);
 	size_t		kept = 0;
 
 	for (size_t i = 0; i < b->count; i++)
@@ -379,87 +290,111 @@ make_fit(hashes *b, const hashes *a, uint64_t *state)
 		b->numbers[kept++] = random_below(state, 2) || b->numbers[i] > most ? most : b->numbers[i];
 	}
 	b->count = kept;
-	put_hashes(payload, b->values, kept);
-	put_numbers(payload + 8 * kept, b->numbers, kept);
+	free(b->memory);
+	put_filter(b, b->filter.params.cell_bits, state);
 }
 
 static void
-test_merge_numbers(void)
+test_merge(bf_combination combination, uint32_t cell_bits, uint64_t *state)
 {
-	uint64_t	state = 6;
-
-	for (int i = 0; i < 400; i++)
+	for (int i = 0; i < 150; i++)
 	{
-		for (bf_combination op = BF_SUM; op <= BF_LESSER; op++)
-		{
-			uint32_t	limit = (1u << (4u << i % 3)) - 1;
-			hashes		a,
-						b;
+		hashes		a,
+					b;
 
-			fill_counter(&a, i % 5 == 0 ? 2 : MOST, i % 2 ? 60 : 1000, limit, &state);
-			fill_counter(&b, i % 7 == 0 ? 2 : MOST, i % 2 ? 60 : 1000, limit, &state);
-			if (op == BF_DIFFERENCE && i % 4 != 0)
-				make_fit(&b, &a, &state);
-			for (uint64_t max = 1; max <= a.count + b.count + 1; max += 1 + max / 4)
-				compare_numbers(&a, &b, op, limit, max);
-			compare_numbers(&a, &b, op, limit, UINT64_MAX);
-			compare_numbers(&a, &a, op, limit, 3);
-			free(a.memory);
-			free(b.memory);
-		}
+		fill(&a, cell_bits, i % 5 == 0 ? 2 : MOST, i % 2 ? 60 : 1000, state);
+		fill(&b, cell_bits, i % 7 == 0 ? 2 : MOST, i % 2 ? 60 : 1000, state);
+		if (combination == BF_DIFFERENCE && i % 4 != 0)
+			make_fit(&b, &a, state);
+		for (uint64_t max = 1; max <= a.count + b.count + 1; max++)
+			compare_merge(&a, &b, combination, max);
+		compare_merge(&a, &b, combination, UINT64_MAX);
+		compare_merge(&a, &a, combination, 3);
+		free(a.memory);
+		free(b.memory);
 	}
-	passed("sum, difference, union and intersection of counters, in steps");
+}
+
+static void
+test_merges(void)
+{
+	uint64_t	state = 2;
+
+	for (bf_combination op = BF_SUM; op <= BF_LESSER; op++)
+	{
+		/* bits have no difference */
+		for (int i = op == BF_DIFFERENCE ? 1 : 0; i < 4; i++)
+			test_merge(op, widths[i], &state);
+	}
+	passed("sum, difference, union and intersection, in steps of every size");
+}
+
+/* Merges two counters of 4 bits at once, and returns how many hashes remain. */
+static uint64_t
+merge_known(const hashes *a, const hashes *b, bf_combination combination, bool *misfit, bf_filter *result,
+			uint8_t *out)
+{
+	bf_merge	merge = {.a = &a->filter, .b = &b->filter, .combination = combination};
+
+	*result = a->filter;
+	result->payload = out;
+	result->nhashes = count_entries(merge, UINT64_MAX, misfit);
+	return bf_merge_entries(&merge, out, out + 8 * result->nhashes, UINT64_MAX);
+}
+
+static hashes
+known(const uint64_t *values, const uint32_t *numbers, size_t count)
+{
+	uint64_t	state = 3;
+	hashes		set = {.count = count};
+
+	memcpy(set.values, values, sizeof(*values) * count);
+	memcpy(set.numbers, numbers, sizeof(*numbers) * count);
+	put_filter(&set, 4, &state);
+	return set;
 }
 
 /* One element of each kind, with the results worked out by hand. */
 static void
-test_known_numbers(void)
+test_known(void)
 {
 	static const uint64_t values[] = {10, 20, 30};
-	uint8_t		a[30],
-				b[10],
-				out[30];
-	bf_merge	merge = {.a = a, .b = b, .acount = 3, .bcount = 1};
-	bf_merge	misfit = {.a = b, .b = a, .acount = 1, .bcount = 3};
-	bf_merge	done;
+	hashes		a = known(values, (uint32_t[]) {15, 3, 15}, 3);
+	hashes		full = known(values, (uint32_t[]) {15, 15, 15}, 3);
+	hashes		three = known(values + 1, (uint32_t[]) {3}, 1);
+	hashes		fourteen = known(values + 1, (uint32_t[]) {14}, 1);
+	hashes		fifteen = known(values + 1, (uint32_t[]) {15}, 1);
+	bf_filter	result;
+	uint8_t		out[40];
+	bool		misfit;
 
-	put_hashes(a, values, 3);
-	put_numbers(a + 24, (uint32_t[]) {15, 3, 15}, 3);
-	put_hashes(b, values + 1, 1);
-	put_numbers(b + 8, (uint32_t[]) {3}, 1);
-	done = merge;
-	is(bf_merge_numbers(&done, BF_DIFFERENCE, 15, out, out + 16, UINT64_MAX), 2, "an element that falls to 0 leaves");
-	ok(!done.misfit && bf_hash_at(out, 0) == 10 && bf_hash_at(out, 1) == 30 && bf_number_of(out, 2, 0) == 15 &&
-	   bf_number_of(out, 2, 1) == 15, "numbers at the limit stay");
-	done = merge;
-	is(bf_merge_numbers(&done, BF_SUM, 15, out, out + 24, UINT64_MAX), 3, "a sum has all elements");
-	is(bf_number_of(out, 3, 1), 6, "with their sum");
-	put_numbers(b + 8, (uint32_t[]) {15}, 1);
-	done = merge;
-	bf_merge_numbers(&done, BF_SUM, 15, out, out + 24, UINT64_MAX);
-	is(bf_number_of(out, 3, 1), 15, "up to the limit");
-	done = merge;
-	bf_merge_numbers(&done, BF_DIFFERENCE, 15, NULL, NULL, UINT64_MAX);
-	ok(done.misfit, "a limit does not fit into less");
-	bf_merge_numbers(&misfit, BF_DIFFERENCE, 15, NULL, NULL, UINT64_MAX);
-	ok(misfit.misfit, "nor what the first lacks");
-	put_numbers(b + 8, (uint32_t[]) {14}, 1);
-	put_numbers(a + 24, (uint32_t[]) {15, 15, 15}, 3);
-	done = merge;
-	is(bf_merge_numbers(&done, BF_DIFFERENCE, 15, out, out + 24, UINT64_MAX), 3, "anything fits into the limit");
-	ok(!done.misfit && bf_number_of(out, 3, 1) == 15, "which stays");
+	is(merge_known(&a, &three, BF_DIFFERENCE, &misfit, &result, out), 2, "an element that falls to 0 leaves");
+	ok(!misfit && bf_hash_at(out, 0) == 10 && bf_hash_at(out, 1) == 30 && bf_number_of(&result, 0) == 15 &&
+	   bf_number_of(&result, 1) == 15, "numbers at the limit stay");
+	is(merge_known(&a, &three, BF_SUM, &misfit, &result, out), 3, "a sum has all elements");
+	is(bf_number_of(&result, 1), 6, "with their sum");
+	merge_known(&a, &fifteen, BF_SUM, &misfit, &result, out);
+	is(bf_number_of(&result, 1), 15, "up to the limit");
+	merge_known(&a, &fifteen, BF_DIFFERENCE, &misfit, &result, out);
+	ok(misfit, "a limit does not fit into less");
+	merge_known(&three, &a, BF_DIFFERENCE, &misfit, &result, out);
+	ok(misfit, "nor what the first lacks");
+	is(merge_known(&full, &fourteen, BF_DIFFERENCE, &misfit, &result, out), 3, "anything fits into the limit");
+	ok(!misfit && bf_number_of(&result, 1) == 15, "which stays");
+	free(a.memory);
+	free(full.memory);
+	free(three.memory);
+	free(fourteen.memory);
+	free(fifteen.memory);
 }
 
 int
 main(void)
 {
 	test_search();
-	test_search_counters();
 	test_range_bounds();
 	test_range();
-	test_merge(bf_merge_union, false, "union, in steps of every size");
-	test_merge(bf_merge_intersection, true, "intersection, in steps of every size");
-	test_merge_numbers();
-	test_known_numbers();
+	test_merges();
+	test_known();
 	return done();
 }

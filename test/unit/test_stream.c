@@ -199,7 +199,7 @@ test_expand(void)
 		bf_params	params = params_of(i % 2 ? BF_CLASSIC : BF_BLOCKED,
 									   1 + (uint32_t) random_below(&state, 32),
 									   512 * (1 + random_below(&state, 50)) + (i % 2 ? 64 : 0));
-		bf_update	update = bf_update_of(&params, false);
+		bf_update	update = bf_update_of(&params, BF_SUM);
 		elements	set;
 		bf_filter	filter;
 		uint8_t    *wanted;
@@ -230,7 +230,7 @@ test_expand_part(void)
 	elements	set = {.hashes = {10, 20, 30, 40}, .count = 4};
 	elements	middle = {.hashes = {20, 30}, .count = 2};
 	bf_params	params = params_of(BF_CLASSIC, 3, 640);
-	bf_update	update = bf_update_of(&params, false);
+	bf_update	update = bf_update_of(&params, BF_SUM);
 	bf_filter	filter = sparse(params, &set, memory);
 	uint8_t    *wanted = build(&middle, &params);
 	uint8_t    *bits = allocate(80);

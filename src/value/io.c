@@ -1,0 +1,168 @@
+/*
+ * io.c
+ *		Text, binary and bytea forms of both types.
+ *
+ * Each is the encoding of core/format.h, as bytes or as \x and hexadecimal
+ * digits.  All input functions run the same checks: bf_decode_header() and
+ * check_payload().
+ */
+#include "pg/pg_compat.h"
+
+#include "core/hex.h"
+#include "libpq/pqformat.h"
+#include "miscadmin.h"
+#include "pg/sql_function.h"
+#include "value/errors.h"
+#include "value/value.h"
+
+/* A varlena with a copy of the bytes. */
+static BloomValue *
+make_varlena(const uint8 *bytes, uint64 size)
+{
+	BloomValue *value = palloc(VARHDRSZ + size);
+
+	SET_VARSIZE(value, VARHDRSZ + size);
+	copy_bytes((uint8 *) VARDATA(value), bytes, size);
+	return value;
+}
+
+static bool
+decode_digits(const char *digits, uint64 size, uint8 *bytes)
+{
+	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!bf_hex_decode(digits + 2 * at, Min(CHUNK_BYTES, size - at), bytes + at))
+			return false;
+	}
+	return true;
+}
+
+static bool
+report_invalid_text(const char *detail, bf_kind kind, Node *escontext)
+{
+	ereturn(escontext, false,
+			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+			 errmsg("invalid input syntax for type %s", bloom_types[kind].name),
+			 errdetail_internal("%s", detail)));
+}
+
+static bool
+report_bad_digit(bf_kind kind, Node *escontext)
+{
+	return report_invalid_text("There is a character that is not a hexadecimal digit.", kind, escontext);
+}
+
+/* Checks the syntax except the digits.  *size is the number of bytes encoded. */
+static bool
+check_text_form(const char *text, uint64 *size, bf_kind kind, Node *escontext)
+{
+	size_t		length = strlen(text);
+
+	if (length < 2 || text[0] != '\\' || text[1] != 'x')
+		return report_invalid_text("A value starts with \\x, followed by hexadecimal digits.",
+								   kind, escontext);
+	if (length % 2 != 0)
+		return report_invalid_text("The number of hexadecimal digits is odd.", kind, escontext);
+	*size = length / 2 - 1;
+	return true;
+}
+
+/* Allocates only after the header has passed its checks against the length. */
+static Datum
+input(FunctionCallInfo fcinfo, bf_kind kind)
+{
+	const char *text = PG_GETARG_CSTRING(0);
+	const char *digits = text + 2;
+	Node	   *escontext = fcinfo->context;
+	uint8		header[BF_HEADER_SIZE] = {0};
+	uint64		size;
+	bf_filter	filter;
+	bf_status	status;
+	BloomValue *value;
+
+	if (!check_text_form(text, &size, kind, escontext))
+		PG_RETURN_NULL();
+	if (!decode_digits(digits, Min(size, BF_HEADER_SIZE), header) &&
+		!report_bad_digit(kind, escontext))
+		PG_RETURN_NULL();
+	status = bf_decode_header(header, size, kind, BF_VALUE, &filter);
+	if (status.error != BF_OK && !report_invalid_input(status, kind, escontext))
+		PG_RETURN_NULL();
+
+	value = make_value(&filter, false, (uint8 **) &filter.payload);
+	if (!decode_digits(digits, size, (uint8 *) VARDATA(value)) &&
+		!report_bad_digit(kind, escontext))
+		PG_RETURN_NULL();
+	status = check_payload(&filter);
+	if (status.error != BF_OK && !report_invalid_input(status, kind, escontext))
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(value);
+}
+
+static Datum
+output(FunctionCallInfo fcinfo, bf_kind kind)
+{
+	bf_filter	filter;
+	BloomValue *value = open_value(PG_GETARG_DATUM(0), kind, &filter);
+	const uint8 *bytes = (const uint8 *) VARDATA_ANY(value);
+	uint64		size = VARSIZE_ANY_EXHDR(value);
+	char	   *text = palloc(2 * size + 3);
+	char	   *digits = text + 2;
+
+	text[0] = '\\';
+	text[1] = 'x';
+	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		bf_hex_encode(bytes + at, Min(CHUNK_BYTES, size - at), digits + 2 * at);
+	}
+	digits[2 * size] = '\0';
+	PG_RETURN_CSTRING(text);
+}
+
+static Datum
+receive(FunctionCallInfo fcinfo, bf_kind kind)
+{
+	StringInfo	message = (StringInfo) PG_GETARG_POINTER(0);
+	int			size = message->len - message->cursor;
+	const uint8 *bytes = (const uint8 *) pq_getmsgbytes(message, size);
+	bf_filter	filter;
+
+	decode_bytes(bytes, size, kind, BF_VALUE, &filter);
+	PG_RETURN_POINTER(make_varlena(bytes, size));
+}
+
+static Datum
+from_bytea(FunctionCallInfo fcinfo, bf_kind kind)
+{
+	bytea	   *value = PG_GETARG_BYTEA_PP(0);
+	const uint8 *bytes = (const uint8 *) VARDATA_ANY(value);
+	bf_filter	filter;
+
+	decode_bytes(bytes, VARSIZE_ANY_EXHDR(value), kind, BF_VALUE, &filter);
+	PG_RETURN_POINTER(make_varlena(bytes, VARSIZE_ANY_EXHDR(value)));
+}
+
+static Datum
+to_bytea(FunctionCallInfo fcinfo, bf_kind kind)
+{
+	bf_filter	filter;
+	BloomValue *value = open_value(PG_GETARG_DATUM(0), kind, &filter);
+
+	PG_RETURN_BYTEA_P(make_varlena((const uint8 *) VARDATA_ANY(value),
+								   VARSIZE_ANY_EXHDR(value)));
+}
+
+SQL_FUNCTION(bloomfilter_in, input(fcinfo, BF_FILTER))
+SQL_FUNCTION(bloomfilter_out, output(fcinfo, BF_FILTER))
+SQL_FUNCTION(bloomfilter_recv, receive(fcinfo, BF_FILTER))
+SQL_FUNCTION(bloomfilter_send, to_bytea(fcinfo, BF_FILTER))
+SQL_FUNCTION(bloomfilter_from_bytea, from_bytea(fcinfo, BF_FILTER))
+SQL_FUNCTION(bloomfilter_to_bytea, to_bytea(fcinfo, BF_FILTER))
+SQL_FUNCTION(bloomcounter_in, input(fcinfo, BF_COUNTER))
+SQL_FUNCTION(bloomcounter_out, output(fcinfo, BF_COUNTER))
+SQL_FUNCTION(bloomcounter_recv, receive(fcinfo, BF_COUNTER))
+SQL_FUNCTION(bloomcounter_send, to_bytea(fcinfo, BF_COUNTER))
+SQL_FUNCTION(bloomcounter_from_bytea, from_bytea(fcinfo, BF_COUNTER))
+SQL_FUNCTION(bloomcounter_to_bytea, to_bytea(fcinfo, BF_COUNTER))

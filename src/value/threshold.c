@@ -1,0 +1,72 @@
+/*
+ * threshold.c
+ *		The Bloom filter of what a counter reads often enough.
+ */
+#include "pg/pg_compat.h"
+
+#include "core/number_bulk.h"
+#include "value/entries.h"
+#include "value/threshold.h"
+
+/* The sparse filter of the hashes whose number is at least level. */
+static BloomValue *
+select_hashes(const bf_filter *counter, uint32 level, bf_filter *result)
+{
+	EntryWriter writer = write_entries(result, counter->nhashes);
+	EntryWalk	walk = walk_entries(counter);
+
+	while (next_entry(&walk))
+	{
+		if (walk.number >= level)
+			put_entry(&writer, walk.hash, 1);
+	}
+	if (writer.count == 0)
+		result->params.element_class = BF_CLASS_NONE;
+	return finish_entries(&writer);
+}
+
+/* A counter can stay sparse for longer than a filter of the same size. */
+static BloomValue *
+threshold_sparse(const bf_filter *counter, uint32 level, bf_filter *result)
+{
+	BloomValue *selected = select_hashes(counter, level, result);
+	bf_filter	dense;
+	uint8	   *bits;
+	BloomValue *value;
+
+	if (result->nhashes <= bf_sparse_limit(&result->params))
+		return selected;
+	value = make_dense_value(result, BF_GREATER, &dense, &bits);
+	pfree(selected);
+	return value;
+}
+
+/* Bytes of bits whose numbers are read between two checks for interrupts. */
+#define PIECE_BITS_BYTES 4096
+
+static BloomValue *
+threshold_dense(const bf_filter *dense, uint32 level, const bf_filter *result)
+{
+	uint32		cell_bits = dense->params.cell_bits;
+	uint64		size = dense->params.m / 8;
+	uint8	   *bits;
+	BloomValue *value = make_value(result, false, &bits);
+
+	for (uint64 at = 0; at < size; at += PIECE_BITS_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		bf_threshold(bits + at, dense->payload + at * cell_bits, 8 * Min(PIECE_BITS_BYTES, size - at),
+					 cell_bits, level);
+	}
+	return value;
+}
+
+BloomValue *
+make_threshold(const bf_filter *counter, uint32 level)
+{
+	bf_filter	result = {.params = counter->params};
+
+	result.params.cell_bits = 1;
+	return counter->sparse ? threshold_sparse(counter, level, &result)
+		: threshold_dense(counter, level, &result);
+}
