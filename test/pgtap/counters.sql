@@ -2,7 +2,7 @@
 -- function changes an argument. Expected values come from counts in SQL, from theory, or
 -- from the same elements in a filter.
 BEGIN;
-SELECT plan(718);
+SELECT plan(720);
 
 SET LOCAL jit = off;
 SET LOCAL max_parallel_workers_per_gather = 0;
@@ -577,6 +577,22 @@ SELECT is(bloom_count(bloom_decay(counter => bloom_raise(counter => bloom_create
 CREATE DOMAIN visits AS bloomcounter;
 SELECT is(bloom_count(bloom_add(bloom_create_counter(10)::visits, 1) + bloom_add(bloom_create_counter(10), 1)::visits,
     1), 2, 'a domain over counters');
+
+-- Partial states that saw only nulls carry a counter that is given, and raise to it.
+CREATE TABLE part (p int, x int, l int) PARTITION BY LIST (p);
+CREATE TABLE part1 PARTITION OF part FOR VALUES IN (1);
+CREATE TABLE part2 PARTITION OF part FOR VALUES IN (2);
+CREATE TABLE part3 PARTITION OF part FOR VALUES IN (3);
+INSERT INTO part VALUES (1, NULL, 1), (2, 7, 1), (2, 3, 9), (3, NULL, 1);
+CREATE TABLE given AS SELECT n, (SELECT bloom_counter_agg(i % 50, n) FROM generate_series(1, 250) i) AS c
+FROM unnest(ARRAY[50, 1000]) AS n;
+SET LOCAL enable_partitionwise_aggregate = on;
+SELECT is(array_agg(bloom_count(s, 7) || ' ' || bloom_count(s, 3) || ' ' || contents), '{5 9 levels,5 9 levels}',
+    'partitions raise a counter that is given')
+FROM given, LATERAL (SELECT bloom_level_agg(x, l, c) AS s FROM part) q, LATERAL bloom_info(s);
+DELETE FROM part WHERE p = 2;
+SELECT is(array_agg(s = c), '{t,t}', 'partitions without elements return it')
+FROM given, LATERAL (SELECT bloom_level_agg(x, l, c) AS s FROM part) q;
 
 SELECT * FROM finish();
 ROLLBACK;
