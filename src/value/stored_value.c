@@ -232,11 +232,11 @@ probe_slowly(Datum value, OpenedValue *opened, uint64 hash)
 uint32
 read_slowly(Datum value, OpenedValue *opened, uint64 hash)
 {
-	const bf_filter *counter = &opened->filter;
+	const bf_filter *filter = &opened->filter;
 
-	if (counter->payload != NULL)
-		return bf_read(counter, hash);
-	if (!counter->sparse)
+	if (filter->payload != NULL)
+		return bf_read(filter, hash);
+	if (!filter->sparse)
 		return read_stored_dense(value, opened, hash);
-	return read_stored_sparse(value, opened, hash, true);
+	return read_stored_sparse(value, opened, hash, opened->kind == BF_COUNTER);
 }

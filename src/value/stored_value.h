@@ -38,7 +38,7 @@ extern void fetch_payload(Datum value, const OpenedValue *opened, uint8 *payload
 /* Is a hash in the filter that was opened from this value? */
 static inline bool probe_opened(Datum value, OpenedValue *opened, uint64 hash);
 
-/* The number of a hash in the counter that was opened from this value. */
+/* What a hash reads in the filter that was opened from this value. */
 static inline uint32 read_opened(Datum value, OpenedValue *opened, uint64 hash);
 
 /* The same for everything but a dense filter or counter in memory. */
