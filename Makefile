@@ -9,7 +9,8 @@ OBJS = $(patsubst $(srcdir)/%.c,%.o,$(wildcard $(SRC:%=$(srcdir)/src/%/*.c)))
 
 REGRESS = $(sort $(patsubst $(srcdir)/test/sql/%.sql,%,$(wildcard $(srcdir)/test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=$(srcdir)/test --load-extension=bloomtype
-EXTRA_CLEAN = test/unit/build test/fuzz/build
+DEPENDENCIES = $(OBJS:%=%.d) $(OBJS:%.o=%.bc.d)
+EXTRA_CLEAN = test/unit/build test/fuzz/build $(DEPENDENCIES)
 
 SHLIB_LINK = -lm
 
@@ -22,8 +23,16 @@ PG_CPPFLAGS = -I$(srcdir)/src -DBLOOMTYPE_VERSION='"$(EXTVERSION)"'
 PG_CFLAGS = -ffp-contract=off
 
 PG_CONFIG ?= pg_config
+# A server's own rules for dependencies would write those of two files of one name to one
+# file.
+override autodepend =
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
+
+# The compilers of objects and of bitcode list the headers that each file includes.
+COMPILE.c += -MMD -MP -MF $@.d
+COMPILE.c.bc += -MMD -MP -MF $@.d
+-include $(wildcard $(DEPENDENCIES))
 
 # Our functions call each other, whatever symbols other libraries bring along.
 ifeq ($(PORTNAME), linux)
@@ -40,7 +49,6 @@ ifdef VPATH
 $(shell $(MKDIR_P) $(SRC:%=src/%); test -e expected || $(LN_S) $(srcdir)/expected)
 endif
 
-$(OBJS): $(wildcard $(srcdir)/src/*/*.h)
 src/pg/module.o: $(srcdir)/$(EXTENSION).control
 
 # The core's own tests need no PostgreSQL: test/unit/Makefile.

@@ -172,7 +172,7 @@ as_server() {
 # Copies the sources to $1, without the products of earlier builds.
 copy_sources() {
     mkdir -p "$1"
-    tar -C "$top" -c --exclude=./.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' --exclude=./test/unit/build \
+    tar -C "$top" -c --exclude=./.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' --exclude='*.d' --exclude=./test/unit/build --exclude=./test/fuzz/build \
         --exclude=node_modules . |
         tar -C "$1" -x --no-same-owner
 }
