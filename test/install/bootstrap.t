@@ -3,13 +3,15 @@
 # for a chroot only: script/dev/chroot bookworm -- test/install/bootstrap.t
 set -uo pipefail
 export DEBIAN_FRONTEND=noninteractive
-count=0
+count=0 failed=0
 
 # Takes a name, then a command that has to succeed.
 check() {
     local name=$1
     shift
-    if "$@"; then echo "ok $((++count)) - $name"; else echo "not ok $((++count)) - $name"; fi
+    count=$((count + 1))
+    "$@" || { failed=$((failed + 1)); printf 'not '; }
+    echo "ok $count - $name"
 }
 
 equal() {
@@ -56,3 +58,5 @@ check "stops where a package must be upgraded" eval '! script/bootstrap demo 2>/
 check "names it" grep -qF " $server from $old~ to " /tmp/said
 check "and does nothing" equal "$(dpkg-query -W)" "$before"
 echo "1..$count"
+echo "# $((count - failed)) passed, $failed failed"
+((failed == 0))

@@ -1,20 +1,20 @@
 -- The catalog entries are complete, documented and consistent. As PostgreSQL's own
 -- opr_sanity and type_sanity do, most queries here look for a fault and find none.
-CREATE TEMP VIEW member AS
+CREATE TEMP TABLE member AS
 	SELECT classid, objid FROM pg_depend
 	WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
 		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype')
 		-- the server makes the array type, and counts it from release 17 on
 		AND NOT (classid = 'pg_type'::regclass AND objid IN (SELECT oid FROM pg_type WHERE typelem <> 0));
-CREATE TEMP VIEW function AS
+CREATE TEMP TABLE function AS
 	SELECT p.oid::regprocedure AS name, p.* FROM member JOIN pg_proc p ON classid = 'pg_proc'::regclass AND objid = p.oid;
-CREATE TEMP VIEW operator AS
+CREATE TEMP TABLE operator AS
 	SELECT o.oid::regoperator AS name, o.* FROM member JOIN pg_operator o ON classid = 'pg_operator'::regclass
 		AND objid = o.oid;
-CREATE TEMP VIEW aggregate AS
+CREATE TEMP TABLE aggregate AS
 	SELECT f.name, a.* FROM function f JOIN pg_aggregate a ON aggfnoid = f.oid;
 
-SELECT classid::regclass, count(*) FROM member GROUP BY 1 ORDER BY 1::text;
+SELECT classid::regclass, count(*) FROM member GROUP BY classid ORDER BY classid::regclass::text COLLATE "C";
 
 -- objects without a comment; functions that share one, except support functions and those that compare
 SELECT pg_describe_object(classid, objid, 0), obj_description(objid, classid::regclass::name)

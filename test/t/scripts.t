@@ -1,6 +1,7 @@
 #!/usr/bin/python3 -B
 """Each script explains itself, refuses wrong usage, and passes shellcheck, where it is installed. The documents name
-only scripts that exist. script/dev/record-results keeps one row for each name. Prints TAP; needs no server.
+only scripts that exist. script/dev/record-results keeps one row for each name. Each row of doc/test-results.md belongs
+to a check of script/dev/verify-release. Prints TAP; needs no server.
 """
 
 import os
@@ -79,7 +80,20 @@ def records_results():
         record.write_text(record.read_text() + "\n")
         changed = ["| a", commit + "+", "", "exit status 3: no"]
         same(recorded("a", "# no\n\n", 3), [changed, second], "and replaces the row of the same name")
+        run(record, "c", "--", 'echo "$WORD"', env={**os.environ, "WORD": "seen"})
+        row = page.read_text().split("\n")[-2].split(" | ")
+        same([row[4], row[6]], ["seen", '`echo "$WORD"` |'], "record-results shows a shell command as it was given")
     return None
+
+
+def results_belong_to_checks():
+    """Each row of doc/test-results.md is that of a check."""
+    listed = run(ROOT / "script/dev/verify-release", "--list").stdout
+    titles = {f"{title} (`{check}`)" for check, title in
+              re.findall(r"^(\S+) +(?:\d+ min \d+ s +)?(.*)$", listed, re.MULTILINE)}  # fmt: skip
+    rows = re.findall(r"^\| (.*?) \|", (ROOT / "doc/test-results.md").read_text(), re.MULTILINE)[2:]
+    ok(rows, "doc/test-results.md has results")
+    same([row for row in rows if row not in titles], [], "each row of doc/test-results.md is that of a check")
 
 
 for script in SCRIPTS:
@@ -87,4 +101,5 @@ for script in SCRIPTS:
 shellcheck()
 named_scripts_exist()
 records_results()
+results_belong_to_checks()
 done()
