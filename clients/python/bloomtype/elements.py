@@ -63,6 +63,9 @@ class Char(str):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
 
 class MacAddr(bytes):
     """A value of the SQL type macaddr, from 6 bytes or from text such as "08:00:2b:01:02:03"."""
@@ -79,6 +82,12 @@ class MacAddr(bytes):
         if len(self) != cls.size:
             raise ElementValueError(f"this address must have {cls.size} bytes, not {len(self)}")
         return self
+
+    def __str__(self) -> str:
+        return self.hex(":")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
 
 class MacAddr8(MacAddr):
