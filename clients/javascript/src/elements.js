@@ -21,7 +21,8 @@ export function describe(value) {
     return `this ${typeof value === "object" ? tagOf(value) : typeof value}`;
 }
 
-function tagOf(value) {
+/** What an object is, also one of another realm. */
+export function tagOf(value) {
     return Object.prototype.toString.call(value).slice(8, -1);
 }
 
@@ -239,8 +240,11 @@ export function typeOfValue(value) {
     throw new TypeError(`the element type does not follow from ${describe(value)}${hint}`);
 }
 
-/** XXH64 of a value. Write it with setBigUint64 and read its halves: that is faster than arithmetic on BigInts. */
-export function hashOf(type, value, seed) {
+/** The hash of the last value. Its halves are read as numbers, which is faster than arithmetic on BigInts. */
+export const hash8 = new DataView(new ArrayBuffer(8));
+
+/** Puts XXH64 of a value into hash8. */
+export function hash(type, value, seed) {
     const canonical = type.canonical(value);
-    return typeof canonical === "string" ? h64(canonical, seed) : h64Raw(canonical, seed);
+    hash8.setBigUint64(0, typeof canonical === "string" ? h64(canonical, seed) : h64Raw(canonical, seed));
 }
