@@ -75,6 +75,15 @@ function checkDigits(before, after) {
     }
 }
 
+/** A text without this character at its end. An expression would take quadratic time. */
+function trimmedEnd(text, character) {
+    let end = text.length;
+    while (end > 0 && text[end - 1] === character) {
+        end--;
+    }
+    return text.slice(0, end);
+}
+
 function plainDecimal(text) {
     const named = NAMED_NUMBERS.get(text.toLowerCase());
     const match = DECIMAL.exec(text);
@@ -90,7 +99,7 @@ function plainDecimal(text) {
     checkDigits(point, digits.length - point);
     const padded = "0".repeat(Math.max(0, 1 - point)) + digits + "0".repeat(Math.max(0, point - digits.length));
     point = Math.max(1, point);
-    const fraction = padded.slice(point).replace(/0+$/, "");
+    const fraction = trimmedEnd(padded.slice(point), "0");
     return (sign === "-" ? "-" : "") + padded.slice(0, point) + (fraction && "." + fraction);
 }
 
@@ -148,11 +157,7 @@ function plainText(value) {
 
 function paddedText(value) {
     checkText("char(n)", value);
-    let end = value.length;
-    while (end > 0 && value[end - 1] === " ") {
-        end--;
-    }
-    return value.slice(0, end);
+    return trimmedEnd(value, " ");
 }
 
 function byteaBytes(value) {

@@ -717,6 +717,16 @@ test("hashes that agree in a half do not slow a sparse filter down", () => {
     }
 });
 
+test("long values take linear time", () => {
+    const filter = BloomFilter.create(1000, { type: "numeric" });
+    const before = process.cpuUsage().user;
+    for (let i = 0; i < 50; i++) {
+        filter.add(`0.${"0".repeat(16382 - i)}1`);
+    }
+    assert.equal(filter.cardinality(), 50);
+    assert.ok(process.cpuUsage().user - before < 1e6, "50 numbers of 16,383 digits take less than a second");
+});
+
 test("the extreme hashes are kept, and combine", () => {
     const bytes = sparse({ m: 5120 }, [0n, 1n, 2n ** 32n, 2n ** 63n, 2n ** 64n - 1n]);
     const filter = BloomFilter.from(bytes);

@@ -63,6 +63,11 @@ class Char(str):
 
     __slots__ = ()
 
+    def __new__(cls, text: str) -> Char:
+        if not isinstance(text, str):
+            raise TypeError(f"expected str, not {type(text).__name__}")  # str(None) would be "None"
+        return super().__new__(cls, text)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
 

@@ -227,6 +227,8 @@ def test_impossible_values():
     raises(ElementValueError, MacAddr8, bytes(6))
     for kind in MacAddr, MacAddr8:
         raises(TypeError, kind, kind.size, says="not int")
+    for value in None, 5, b"ab":
+        raises(TypeError, Char, value, says="expected str")
 
 
 def test_parameters():
