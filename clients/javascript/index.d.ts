@@ -52,7 +52,12 @@ export interface BuildOptions extends FilterOptions {
 /** Uint8Array<ArrayBuffer>, which Blob and fetch() take; Uint8Array before TypeScript 5.7. */
 export type Bytes = ReturnType<Uint8Array["slice"]>;
 
-/** Bytes or text that are not a bloomfilter. The message says why. */
+export interface ReadOptions {
+    /** The type of the elements. It reads values while there are none, and is an error if the elements have another. */
+    type?: ElementType;
+}
+
+/** Bytes or text that are not a value of the type that is read. The message says why. */
 export class FormatError extends Error {}
 
 /** A value of the PostgreSQL type bloomfilter. */
@@ -63,7 +68,7 @@ export class BloomFilter {
      * Reads a filter: its bytes, or the text that the server prints. Keeps a copy.
      * @throws {FormatError} if the server would refuse it, too
      */
-    static from(source: Uint8Array | ArrayBuffer | string): BloomFilter;
+    static from(source: Uint8Array | ArrayBuffer | string, options?: ReadOptions): BloomFilter;
 
     /** An empty filter, as bloom_create() makes it. */
     static create(expectedItems: number, options?: FilterOptions): BloomFilter;
@@ -87,7 +92,7 @@ export class BloomFilter {
 
     /**
      * False if the value was never added. True if it was, and at the false-positive rate if it was not.
-     * @throws {TypeError} if the value is not of the element type
+     * @throws {TypeError} if the value is not of the element type, or no type follows from it while there is none
      * @throws {RangeError} if it is out of the range of the element type
      */
     has(value: Element): boolean;
@@ -117,7 +122,10 @@ export class BloomFilter {
     equals(other: BloomFilter): boolean;
     /** The bytes, as bloomfilter::bytea and COPY BINARY give them. */
     toBytes(): Bytes;
-    /** The text form: \x and hexadecimal digits. */
+    /**
+     * The text form: \x and hexadecimal digits.
+     * @throws if the engine has no string of this length. In V8 a string has at most 2^29 - 24 characters.
+     */
     toString(): string;
     /** The text form. */
     toJSON(): string;
@@ -126,4 +134,65 @@ export class BloomFilter {
     positions(value: Element): number[];
     /** True if a bit of a dense filter is set. Throws a TypeError if the filter is sparse. */
     bit(position: number): boolean;
+}
+
+/** A value of the PostgreSQL type bloomcounter, which is read and not changed. */
+export class BloomCounter {
+    private constructor();
+
+    /**
+     * Reads a counter: its bytes, or the text that the server prints. Keeps a copy.
+     * @throws {FormatError} if the server would refuse it, too
+     */
+    static from(source: Uint8Array | ArrayBuffer | string, options?: ReadOptions): BloomCounter;
+
+    readonly layout: "blocked" | "classic";
+    /** The size in positions, each with a number; 0 in the empty counter without a size. */
+    readonly positions: number;
+    /** The width of a number in bits. */
+    readonly counterBits: 4 | 8 | 16;
+    /** The greatest number, which means "that or more". */
+    readonly limit: number;
+    /** True if the numbers are levels, false if they are counts. */
+    readonly levels: boolean;
+    readonly hashFunctions: number;
+    /** The false-positive rate that was asked for, in single precision. */
+    readonly requestedRate: number;
+    readonly seed: bigint;
+    /** The type of the elements; null while nothing has been added and no type was given. */
+    readonly type: ElementType | null;
+    /** True while the counter stores a hash and a number of each element, and answers exactly. */
+    readonly sparse: boolean;
+    /** The length of toBytes(). */
+    readonly byteLength: number;
+
+    /**
+     * The number of a value, as bloom_count(): never below the true one, up to the limit, and above it at the
+     * false-positive rate. Throws what BloomFilter.has() throws.
+     */
+    count(value: Element): number;
+    /** True if count() is at least 1. */
+    has(value: Element): boolean;
+
+    /** The filter of what reads a level or more, as bloom_at_least(). Default 1: all elements, as by the cast. */
+    toFilter(level?: number): BloomFilter;
+
+    /** The estimated number of distinct elements; Infinity if all numbers are at least 1. */
+    cardinality(): number;
+    /** The estimated number of elements with repetitions. Throws a TypeError for a counter of levels. */
+    total(): number;
+    /** The false-positive rate that the counter has now. */
+    falsePositiveRate(): number;
+
+    /** True if both have the same bytes. */
+    equals(other: BloomCounter): boolean;
+    /** The bytes, as bloomcounter::bytea and COPY BINARY give them. */
+    toBytes(): Bytes;
+    /**
+     * The text form: \x and hexadecimal digits.
+     * @throws if the engine has no string of this length. In V8 a string has at most 2^29 - 24 characters.
+     */
+    toString(): string;
+    /** The text form. */
+    toJSON(): string;
 }

@@ -1,2 +1,3 @@
+export { BloomCounter } from "./src/counter.js";
 export { BloomFilter } from "./src/filter.js";
 export { FormatError } from "./src/format.js";

@@ -21,7 +21,8 @@ export function describe(value) {
     return `this ${typeof value === "object" ? tagOf(value) : typeof value}`;
 }
 
-function tagOf(value) {
+/** What an object is, also one of another realm. */
+export function tagOf(value) {
     return Object.prototype.toString.call(value).slice(8, -1);
 }
 
@@ -74,6 +75,15 @@ function checkDigits(before, after) {
     }
 }
 
+/** A text without this character at its end. An expression would take quadratic time. */
+function trimmedEnd(text, character) {
+    let end = text.length;
+    while (end > 0 && text[end - 1] === character) {
+        end--;
+    }
+    return text.slice(0, end);
+}
+
 function plainDecimal(text) {
     const named = NAMED_NUMBERS.get(text.toLowerCase());
     const match = DECIMAL.exec(text);
@@ -89,7 +99,7 @@ function plainDecimal(text) {
     checkDigits(point, digits.length - point);
     const padded = "0".repeat(Math.max(0, 1 - point)) + digits + "0".repeat(Math.max(0, point - digits.length));
     point = Math.max(1, point);
-    const fraction = padded.slice(point).replace(/0+$/, "");
+    const fraction = trimmedEnd(padded.slice(point), "0");
     return (sign === "-" ? "-" : "") + padded.slice(0, point) + (fraction && "." + fraction);
 }
 
@@ -147,11 +157,7 @@ function plainText(value) {
 
 function paddedText(value) {
     checkText("char(n)", value);
-    let end = value.length;
-    while (end > 0 && value[end - 1] === " ") {
-        end--;
-    }
-    return value.slice(0, end);
+    return trimmedEnd(value, " ");
 }
 
 function byteaBytes(value) {
@@ -239,8 +245,11 @@ export function typeOfValue(value) {
     throw new TypeError(`the element type does not follow from ${describe(value)}${hint}`);
 }
 
-/** XXH64 of a value. Write it with setBigUint64 and read its halves: that is faster than arithmetic on BigInts. */
-export function hashOf(type, value, seed) {
+/** The hash of the last value. Its halves are read as numbers, which is faster than arithmetic on BigInts. */
+export const hash8 = new DataView(new ArrayBuffer(8));
+
+/** Puts XXH64 of a value into hash8. */
+export function hash(type, value, seed) {
     const canonical = type.canonical(value);
-    return typeof canonical === "string" ? h64(canonical, seed) : h64Raw(canonical, seed);
+    hash8.setBigUint64(0, typeof canonical === "string" ? h64(canonical, seed) : h64Raw(canonical, seed));
 }

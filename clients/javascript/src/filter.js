@@ -1,27 +1,14 @@
-import { bytesOfText, textOfBytes, decode, encodeHeader, fitsSparse } from "./format.js";
-import { BLOCKED, MAX_BITS } from "./format.js";
-import { typeNamed, typeOfValue, describe, hashOf } from "./elements.js";
+import { BLOCKED, decode, encodeHeader, FILTER, fitsSparse, HEADER_BYTES, MAX_BITS, textOfBytes } from "./format.js";
+import { typeNamed, typeOfValue, describe, hash, hash8 } from "./elements.js";
 import { bitsFor, bitsForItself, checkedRate, hashFunctions } from "./sizing.js";
 import { HashSet } from "./hash-set.js";
+import { checkOptions, declaredType, internal } from "./options.js";
 import { found, locate } from "./positions.js";
 import * as bitmap from "./bitmap.js";
 
-const LAYOUTS = ["blocked", "classic"];
+export const LAYOUTS = ["blocked", "classic"];
+const OPTIONS = ["falsePositiveRate", "layout", "seed", "type"];
 const MAX_HASHES_OF_SELF_SIZED = 2 ** 24;
-
-// A hash passes through here, because its halves are then read without BigInt arithmetic.
-const hash8 = new DataView(new ArrayBuffer(8));
-
-function bytesOf(source) {
-    if (typeof source === "string") {
-        return bytesOfText(source);
-    }
-    const tag = Object.prototype.toString.call(source);
-    if (tag !== "[object Uint8Array]" && tag !== "[object ArrayBuffer]") {
-        throw new TypeError(`a filter is read from a Uint8Array, an ArrayBuffer or text, not ${describe(source)}`);
-    }
-    return tag === "[object ArrayBuffer]" ? new Uint8Array(source) : source;
-}
 
 function checkedItems(items) {
     if (typeof items !== "number" || !(items >= 1)) {
@@ -60,7 +47,7 @@ export class BloomFilter {
     #bits; // Uint8Array of a dense filter, otherwise null
 
     constructor(parameters, secret) {
-        if (secret !== hash8) {
+        if (secret !== internal) {
             throw new TypeError("use BloomFilter.from(), BloomFilter.create() or BloomFilter.build()");
         }
         this.#layout = parameters.layout;
@@ -72,35 +59,39 @@ export class BloomFilter {
         this.#m = parameters.m;
         this.#bits = parameters.bits ?? null;
         this.#hashes = this.#bits ? null : (parameters.hashes ?? new HashSet());
+        if (this.#hashes?.size > 0 && !fitsSparse(this.#hashes.size, this.#m)) {
+            this.#becomeDense();
+        }
     }
 
-    static from(source) {
-        const { payload, sparse, ...parameters } = decode(bytesOf(source));
-        parameters[sparse ? "hashes" : "bits"] = sparse ? HashSet.read(payload) : Uint8Array.from(payload);
-        return new BloomFilter(parameters, hash8);
+    static from(source, options = {}) {
+        const { bytes, sparse, ...parameters } = decode(FILTER, source);
+        parameters.declared = declaredType("filter", parameters.type, options);
+        const payload = bytes.subarray(HEADER_BYTES);
+        parameters[sparse ? "hashes" : "bits"] = sparse ? HashSet.read(payload) : new Uint8Array(payload);
+        return new BloomFilter(parameters, internal);
     }
 
     static create(expectedItems, options = {}) {
-        const { falsePositiveRate = 0.01, layout = "blocked", seed = 0n, type, ...unknown } = Object(options);
-        if (typeof options !== "object" || Object.keys(unknown).length > 0) {
-            throw new TypeError("the options are falsePositiveRate, layout, seed and type");
-        }
+        checkOptions(options, OPTIONS);
+        const { falsePositiveRate = 0.01, layout = "blocked", seed = 0n, type } = options;
         const items = checkedItems(expectedItems);
         const rate = checkedRate(falsePositiveRate);
         const number = checkedLayout(layout);
         const m = bitsFor(number, items, rate);
         const k = hashFunctions(number, rate);
         const declared = type === undefined ? null : typeNamed(type);
-        return new BloomFilter({ layout: number, k, declared, rate, seed: checkedSeed(seed), m }, hash8);
+        return new BloomFilter({ layout: number, k, declared, rate, seed: checkedSeed(seed), m }, internal);
     }
 
     static build(elements, options = {}) {
+        checkOptions(options, ["expectedItems", ...OPTIONS]);
         const { expectedItems, ...others } = options;
         const sized = expectedItems !== undefined;
         if (!sized && (others.layout ?? "blocked") !== "blocked") {
             throw new RangeError("a filter without expectedItems sizes itself, and only in the blocked layout");
         }
-        const filter = BloomFilter.create(expectedItems ?? 1, others);
+        const filter = BloomFilter.create(sized ? expectedItems : 1, others);
         if (!sized) {
             filter.#m = MAX_BITS;
         }
@@ -140,7 +131,7 @@ export class BloomFilter {
     }
 
     get byteLength() {
-        return 28 + (this.#hashes ? 8 * this.#hashes.size : this.#m / 8);
+        return HEADER_BYTES + (this.#hashes ? 8 * this.#hashes.size : this.#m / 8);
     }
 
     #nblocks() {
@@ -152,7 +143,7 @@ export class BloomFilter {
     }
 
     #hash(type, value) {
-        hash8.setBigUint64(0, hashOf(type, value, this.#seed));
+        hash(type, value, this.#seed);
     }
 
     #locate(high, low) {
@@ -160,12 +151,8 @@ export class BloomFilter {
     }
 
     has(value) {
-        const type = this.#type ?? this.#declared;
-        if (type) {
-            this.#hash(type, value);
-        } else if (value === null || value === undefined) {
-            typeOfValue(value);
-        }
+        // Also if there is nothing to compare with: a value of another type is an error, as in a filter with elements.
+        this.#hash(this.#type ?? this.#declared ?? typeOfValue(value), value);
         return this.#type !== null && this.#hasHash(hash8.getUint32(0), hash8.getUint32(4));
     }
 
@@ -233,18 +220,14 @@ export class BloomFilter {
     #resized(m) {
         const parameters = { ...this.#parameters(), m };
         if (this.#bits) {
-            return new BloomFilter({ ...parameters, bits: bitmap.fold(this.#bits, m / 8) }, hash8);
+            return new BloomFilter({ ...parameters, bits: bitmap.fold(this.#bits, m / 8) }, internal);
         }
-        const filter = new BloomFilter({ ...parameters, hashes: this.#hashes.copy() }, hash8);
-        if (!fitsSparse(filter.#hashes.size, m)) {
-            filter.#becomeDense();
-        }
-        return filter;
+        return new BloomFilter({ ...parameters, hashes: this.#hashes.copy() }, internal);
     }
 
     #sizedForItself() {
         if (this.#type === null) {
-            return new BloomFilter({ ...this.#parameters(), m: 0 }, hash8);
+            return new BloomFilter({ ...this.#parameters(), m: 0 }, internal);
         }
         return this.#resized(bitsForItself(Math.floor(this.cardinality()), this.#rate));
     }
@@ -263,11 +246,11 @@ export class BloomFilter {
 
     copy() {
         const own = this.#bits ? { bits: this.#bits.slice() } : { hashes: this.#hashes.copy() };
-        return new BloomFilter({ ...this.#parameters(), ...own }, hash8);
+        return new BloomFilter({ ...this.#parameters(), ...own }, internal);
     }
 
     toBytes() {
-        const payloadBytes = this.byteLength - 28;
+        const payloadBytes = this.byteLength - HEADER_BYTES;
         const { bytes, payload } = encodeHeader({ ...this.#parameters(), sparse: this.sparse }, payloadBytes);
         if (this.#hashes) {
             this.#hashes.writeTo(payload);
@@ -322,16 +305,24 @@ export class BloomFilter {
         return (order > 0 ? other : this).copy();
     }
 
+    /** A combination with a filter without a size. It reads values as the types that both declare. */
+    #declaring(other, result) {
+        this.#checkType(other);
+        result.#declared ??= this.#declared ?? other.#declared;
+        return result;
+    }
+
     union(other) {
         checkFilter(other);
         if (this.#m === 0 || other.#m === 0) {
-            return this.#m === other.#m ? this.#firstOf(other) : (this.#m === 0 ? other : this).copy();
+            const result = this.#m === other.#m ? this.#firstOf(other) : (this.#m === 0 ? other : this).copy();
+            return this.#declaring(other, result);
         }
         const parameters = this.#combined(other);
         if (!this.#hashes || !other.#hashes) {
-            return new BloomFilter({ ...parameters, bits: bitmap.or(this.#bitmap(), other.#bitmap()) }, hash8);
+            return new BloomFilter({ ...parameters, bits: bitmap.or(this.#bitmap(), other.#bitmap()) }, internal);
         }
-        const result = new BloomFilter({ ...parameters, hashes: this.#hashes.copy() }, hash8);
+        const result = new BloomFilter({ ...parameters, hashes: this.#hashes.copy() }, internal);
         other.#hashes.forEach((high, low) => result.#insertHash(high, low, Infinity));
         return result;
     }
@@ -340,11 +331,12 @@ export class BloomFilter {
         checkFilter(other);
         if (this.#m === 0 || other.#m === 0) {
             const sized = this.#m === 0 ? other : this;
-            return this.#m === other.#m ? this.#firstOf(other) : new BloomFilter(sized.#parameters(), hash8);
+            const result = this.#m === other.#m ? this.#firstOf(other) : new BloomFilter(sized.#parameters(), internal);
+            return this.#declaring(other, result);
         }
         const parameters = this.#combined(other);
         if (!this.#hashes && !other.#hashes) {
-            return new BloomFilter({ ...parameters, bits: bitmap.and(this.#bits, other.#bits) }, hash8);
+            return new BloomFilter({ ...parameters, bits: bitmap.and(this.#bits, other.#bits) }, internal);
         }
         const [listed, asked] = this.#hashes ? [this, other] : [other, this];
         const hashes = new HashSet();
@@ -353,16 +345,16 @@ export class BloomFilter {
                 hashes.add(high, low);
             }
         });
-        return new BloomFilter({ ...parameters, hashes }, hash8);
+        return new BloomFilter({ ...parameters, hashes }, internal);
     }
 
     foldTo(like) {
         checkFilter(like);
         if (like.#m === 0) {
-            return this.copy();
+            return this.#declaring(like, this.copy());
         }
         if (this.#m === 0) {
-            return new BloomFilter({ ...like.#parameters(), type: null, declared: this.#declared }, hash8);
+            return this.#declaring(like, new BloomFilter({ ...like.#parameters(), type: null }, internal));
         }
         const foldable = this.#hashes || (this.#layout === BLOCKED && this.#m % like.#m === 0);
         const why =
@@ -459,6 +451,11 @@ export class BloomFilter {
         }
         return ((this.#bits[Math.floor(position / 8)] >> (position % 8)) & 1) === 1;
     }
+}
+
+/** The filter with these parameters: of bits, or of hashes, which become bits where they have to. */
+export function filterOf(parameters) {
+    return new BloomFilter(parameters, internal);
 }
 
 /** The estimate of the intersection: it is no less than nothing, and no more than the smaller set. */

@@ -7,19 +7,7 @@ import test from "node:test";
 import { BloomFilter, FormatError } from "../index.js";
 import { mixed } from "../src/hash-set.js";
 import { found, locate } from "../src/positions.js";
-import { CLASS_NAMES, Random } from "./support.js";
-
-const HEADER_BYTES = 28;
-
-function header({ layout = 0, flags = 0, k = 6, cls = 20, m = 512 }) {
-    const bytes = new Uint8Array(HEADER_BYTES);
-    const view = new DataView(bytes.buffer);
-    bytes.set([1, layout, flags, k]);
-    view.setUint32(4, cls, true);
-    view.setFloat32(8, 0.01, true);
-    view.setUint32(20, m, true);
-    return bytes;
-}
+import { CLASS_NAMES, HEADER_BYTES, header, modelPositions, Random } from "./support.js";
 
 function dense(parameters, byte) {
     const head = header(parameters);
@@ -41,9 +29,36 @@ function numbers(first, last) {
 
 test("an empty filter contains nothing and has no type", () => {
     const filter = BloomFilter.create(1000);
-    assert.deepEqual([filter.has("a"), filter.has(1), filter.has(new Date())], [false, false, false]);
+    assert.deepEqual([filter.has("a"), filter.has(1), filter.has(Uint8Array.of(1))], [false, false, false]);
     assert.deepEqual([filter.type, filter.sparse, filter.byteLength], [null, true, 28]);
     assert.deepEqual([filter.cardinality(), filter.falsePositiveRate()], [0, 0]);
+});
+
+test("an empty filter refuses what no first element can be, and what its type cannot be", () => {
+    const empties = [BloomFilter.create(10), BloomFilter.build([])];
+    for (const empty of [...empties, ...empties.map((filter) => BloomFilter.from(filter.toBytes()))]) {
+        for (const value of [{}, 1.5, NaN, new Date(0), [1], Symbol("x"), () => 1, null, undefined]) {
+            assert.throws(() => empty.has(value), TypeError, String(value));
+        }
+        for (const value of ["\ud800", "a\0b", 2n ** 63n]) {
+            assert.throws(() => empty.has(value), RangeError, String(value));
+        }
+    }
+});
+
+test("a type that is named when a filter is read is its type", () => {
+    const empty = BloomFilter.create(10).toBytes();
+    const dates = BloomFilter.from(empty, { type: "date" });
+    assert.deepEqual([dates.type, dates.has(new Date(0))], ["date", false]);
+    assert.throws(() => dates.has(1), TypeError);
+    assert.equal(dates.add("2024-02-29").has("2024-02-29"), true);
+    assert.equal(dates.equals(BloomFilter.from(dates.toBytes(), { type: "date" })), true);
+    assert.throws(() => BloomFilter.from(dates.toBytes(), { type: "time" }), {
+        name: "TypeError",
+        message: "the filter holds elements of type date, not time",
+    });
+    assert.throws(() => BloomFilter.from(empty, { type: "jsonb" }), RangeError);
+    assert.throws(() => BloomFilter.from(empty, "date"), /TypeError: the options are/);
 });
 
 test("a declared type reads values before the first element, and is not in the bytes", () => {
@@ -64,13 +79,22 @@ test("a declared type stays in a combination, and combines with no other type", 
         untyped.intersection(declared),
         declared.foldTo(BloomFilter.create(2000)),
         BloomFilter.build([], { type: "uuid" }).foldTo(untyped),
+        untyped.union(BloomFilter.build([], { type: "uuid" })),
+        BloomFilter.build([]).intersection(declared),
+        BloomFilter.build([]).union(BloomFilter.build([], { type: "uuid", falsePositiveRate: 0.1 })),
+        untyped.foldTo(BloomFilter.build([], { type: "uuid" })),
     ]) {
         assert.equal(result.type, "uuid");
-        assert.throws(() => result.add("alice"), TypeError);
+        assert.throws(() => result.has("alice"), TypeError);
+        assert.throws(() => result.add("alice"), result.bits > 0 ? TypeError : RangeError);
     }
     const one = BloomFilter.build([1], { expectedItems: 1000 });
     assert.throws(() => declared.union(one), /TypeError: the filters hold elements of types uuid and bigint/);
     assert.throws(() => one.foldTo(declared), /TypeError: the filters hold elements of types bigint and uuid/);
+    const unsized = BloomFilter.build([], { type: "uuid" });
+    for (const combine of ["union", "intersection", "foldTo"]) {
+        assert.throws(() => one[combine](unsized), /TypeError: the filters hold elements of types bigint and uuid/);
+    }
 });
 
 test("one element", () => {
@@ -149,6 +173,13 @@ test("an unknown option is an error", () => {
     assert.throws(() => BloomFilter.create(10, 0.1), /TypeError: the options are/);
 });
 
+test("options that are no object are an error", () => {
+    for (const options of [100, 0.1, "classic", null, true, [100], new Map([["expectedItems", 100]]), () => 1]) {
+        assert.throws(() => BloomFilter.build([1, 2], options), /TypeError: the options are/, String(options));
+        assert.throws(() => BloomFilter.create(10, options), /TypeError: the options are/, String(options));
+    }
+});
+
 test("a rate that rounds to a limit is within it", () => {
     for (const falsePositiveRate of [1e-9, 0.5]) {
         const { requestedRate } = BloomFilter.create(10, { falsePositiveRate });
@@ -174,17 +205,6 @@ test("a dense filter without bits is an empty intersection", () => {
     assert.ok(Object.is(none.cardinality(), 0));
     assert.equal(none.jaccard(none), 1);
 });
-
-/** The positions of a hash by doc/format.md, on BigInts. */
-function modelPositions(hash, { layout, m, k }) {
-    const [size, blocks] = layout === "blocked" ? [512n, BigInt(m / 512)] : [BigInt(m), 1n];
-    const block = ((hash >> 32n) * blocks) >> 32n;
-    let y = hash;
-    return Array.from({ length: k }, () => {
-        y = BigInt.asUintN(64, y * 0x9e3779b97f4a7c15n);
-        return Number(block * size + ((y * size) >> 64n));
-    });
-}
 
 test("positions are those of exact arithmetic, up to the largest size", () => {
     const random = new Random(1);
@@ -275,6 +295,9 @@ test("the largest sizes that can be created, and one more", () => {
 test("parameters out of range are errors", () => {
     for (const items of [0, 0.5, -1, NaN, "10", undefined, 10n]) {
         assert.throws(() => BloomFilter.create(items), /RangeError: expectedItems/);
+    }
+    for (const expectedItems of [0, NaN, "10", 10n, null]) {
+        assert.throws(() => BloomFilter.build([1], { expectedItems }), /RangeError: expectedItems/);
     }
     for (const falsePositiveRate of [0, 1, 0.6, 9e-10, NaN, "0.1", null]) {
         assert.throws(() => BloomFilter.create(10, { falsePositiveRate }), /RangeError: the false-positive rate/);
@@ -692,6 +715,16 @@ test("hashes that agree in a half do not slow a sparse filter down", () => {
         const bytes = sparse({ m: 2 ** 23 }, hashes);
         assert.deepEqual(BloomFilter.from(bytes).toBytes(), bytes);
     }
+});
+
+test("long values take linear time", () => {
+    const filter = BloomFilter.create(1000, { type: "numeric" });
+    const before = process.cpuUsage().user;
+    for (let i = 0; i < 50; i++) {
+        filter.add(`0.${"0".repeat(16382 - i)}1`);
+    }
+    assert.equal(filter.cardinality(), 50);
+    assert.ok(process.cpuUsage().user - before < 1e6, "50 numbers of 16,383 digits take less than a second");
 });
 
 test("the extreme hashes are kept, and combine", () => {

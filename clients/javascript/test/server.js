@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test, { after } from "node:test";
 import pg from "pg";
-import { BloomFilter } from "../index.js";
+import { BloomCounter, BloomFilter } from "../index.js";
 import { CLASS_NAMES, Random, golden } from "./support.js";
 
 const client = new pg.Client();
@@ -21,6 +21,8 @@ async function row(sql, values = []) {
 await client.query(`
     CREATE FUNCTION pg_temp.read_bytes(bytea) RETURNS text LANGUAGE plpgsql AS $$
     BEGIN RETURN $1::bloomfilter::text; EXCEPTION WHEN invalid_binary_representation THEN RETURN NULL; END $$;
+    CREATE FUNCTION pg_temp.read_counter(bytea) RETURNS text LANGUAGE plpgsql AS $$
+    BEGIN RETURN $1::bloomcounter::text; EXCEPTION WHEN invalid_binary_representation THEN RETURN NULL; END $$;
     CREATE FUNCTION pg_temp.read_text(text) RETURNS text LANGUAGE plpgsql AS $$
     BEGIN RETURN $1::bloomfilter::text;
     EXCEPTION WHEN invalid_binary_representation OR invalid_text_representation THEN RETURN NULL; END $$;
@@ -230,6 +232,64 @@ for (const [sqlType, [type]] of Object.entries(MAKERS)) {
     });
 }
 
+/** A counter by the server: of 30 expected elements, so that many numbers of a large one are shared. */
+function counterOf(sqlType, levels) {
+    const width = random.pick([4, 8, 16]);
+    const layout = random.pick(["blocked", "classic"]);
+    const create = `bloom_create_counter(30, 0.2, ${width}, '${layout}', ${random.below(9) - 4})`;
+    const aggregate = levels ? "bloom_level_agg(x::type, 3," : "bloom_counter_agg(x::type,";
+    const times = random.pick([1, 2, 20]);
+    const rows = `FROM unnest($1::text[]) AS x, generate_series(1, ${times})`;
+    return `SELECT ${aggregate.replace("type", sqlType)} ${create}) ${rows}`;
+}
+
+for (const [sqlType, [type]] of Object.entries(MAKERS)) {
+    test(`${sqlType}: a counter gives the answers of the server`, async () => {
+        for (const [count, levels] of [1, 5, 60].flatMap((n) => [false, true].map((levels) => [n, levels]))) {
+            const made = make(sqlType, count);
+            const [byServer] = await row(counterOf(sqlType, levels), [texts(made)]);
+            const counter = BloomCounter.from(byServer);
+            const asked = [...made.slice(0, 20), ...make(sqlType, 50)];
+            const level = random.pick([1, 2, 3, 15]);
+            const [counts, filter, cast] = await row(
+                `SELECT array_agg(bloom_count($1::bloomcounter, x::${sqlType}) ORDER BY i),
+                        bloom_at_least($1::bloomcounter, ${level})::text, $1::bloomcounter::bloomfilter::text
+                 FROM unnest($2::text[]) WITH ORDINALITY AS u (x, i)`,
+                [byServer, texts(asked)],
+            );
+            assert.deepEqual(
+                values(asked).map((value) => counter.count(value)),
+                counts,
+            );
+            assert.deepEqual([String(counter.toFilter(level)), String(counter.toFilter())], [filter, cast]);
+            assert.equal(counter.type, type);
+            await compareInformation(counter, byServer);
+        }
+    });
+}
+
+async function compareInformation(counter, text) {
+    const [layout, representation, contents, width, positions, hashes, seed, cardinality, total, now, rate] = await row(
+        `SELECT layout, representation, contents, counter_bits, positions::float8, hashes, seed, cardinality, total,
+                current_rate, requested_rate
+         FROM bloom_info($1::bloomcounter)`,
+        [text],
+    );
+    assert.deepEqual(
+        [counter.layout, counter.sparse ? "sparse" : "dense", counter.levels ? "levels" : "counts"],
+        [layout, representation, contents],
+    );
+    assert.deepEqual(
+        [counter.counterBits, counter.positions, counter.hashFunctions, String(counter.seed)],
+        [width, positions, hashes, seed],
+    );
+    assertNear(counter.cardinality(), cardinality, "cardinality");
+    assertNear(counter.falsePositiveRate(), now, "current rate");
+    assertNear(counter.requestedRate, Math.fround(rate), "requested rate");
+    assert.equal(total === null, counter.levels);
+    assertNear(counter.levels ? 0 : counter.total(), total ?? 0, "total");
+}
+
 test("a Date is the date or the timestamp of the server", async () => {
     for (let i = 0; i < 50; i++) {
         const milliseconds = random.below(2 ** 32) * random.pick([1, 1000, 20000]) - 1e13;
@@ -414,30 +474,36 @@ function mutate(bytes) {
     return changed;
 }
 
-function readHere(source) {
+function readHere(source, reader = BloomFilter) {
     try {
-        return String(BloomFilter.from(source));
+        return String(reader.from(source));
     } catch (error) {
         assert.equal(error.name, "FormatError", error.stack);
         return null;
     }
 }
 
-test("both accept and refuse the same bytes", async () => {
-    const vectors = golden();
-    const seeds = [...vectors.accepted, ...vectors.refused, ...vectors.filters, ...vectors.accepted_counters]
-        .filter(({ bytes }) => bytes && bytes.length < 1000)
-        .map(({ bytes }) => Buffer.from(bytes, "hex"));
-    const mutants = Array.from({ length: 20000 }, () => mutate(random.pick(seeds)));
-    const [byServer] = await row(
-        `SELECT array_agg(pg_temp.read_bytes(decode(x, 'hex')) ORDER BY i)
-         FROM unnest($1::text[]) WITH ORDINALITY AS u (x, i)`,
-        [mutants.map(hex)],
-    );
-    mutants.forEach((bytes, i) => assert.equal(readHere(bytes), byServer[i], `${hex(bytes)}`));
-    const accepted = byServer.filter((text) => text !== null).length;
-    assert.ok(accepted > 1000 && accepted < 15000, `${accepted} of 20000 were accepted`);
-});
+for (const [reader, sqlFunction, ...lists] of [
+    [BloomFilter, "read_bytes", "accepted", "refused", "filters", "accepted_counters"],
+    [BloomCounter, "read_counter", "accepted_counters", "refused_counters", "counters", "accepted"],
+]) {
+    test(`both accept and refuse the same bytes: ${reader.name}`, async () => {
+        const vectors = golden();
+        const seeds = lists
+            .flatMap((list) => vectors[list])
+            .filter(({ bytes }) => bytes && bytes.length < 1000)
+            .map(({ bytes }) => Buffer.from(bytes, "hex"));
+        const mutants = Array.from({ length: 20000 }, () => mutate(random.pick(seeds)));
+        const [byServer] = await row(
+            `SELECT array_agg(pg_temp.${sqlFunction}(decode(x, 'hex')) ORDER BY i)
+             FROM unnest($1::text[]) WITH ORDINALITY AS u (x, i)`,
+            [mutants.map(hex)],
+        );
+        mutants.forEach((bytes, i) => assert.equal(readHere(bytes, reader), byServer[i], `${hex(bytes)}`));
+        const accepted = byServer.filter((text) => text !== null).length;
+        assert.ok(accepted > 1000 && accepted < 15000, `${accepted} of 20000 were accepted`);
+    });
+}
 
 test("both accept and refuse the same text", async () => {
     const start = String(BloomFilter.build(["alice", "bob"], { expectedItems: 100 }));
@@ -462,6 +528,21 @@ test("both accept and refuse the same text", async () => {
     );
     mutants.forEach((text, i) => assert.equal(readHere(text), byServer[i], JSON.stringify(text)));
     assert.ok(byServer.some((text) => text === null) && byServer.filter((text) => text !== null).length > 100);
+});
+
+test("counters are transferred as text, as bytea and in binary form", async () => {
+    for (const count of [2, 500]) {
+        const received = await row(
+            `SELECT c, c::bytea, bloomcounter_send(c)
+             FROM (SELECT bloom_counter_agg(i % 100, 20) FROM generate_series(1, $1::int) AS i) AS v (c)`,
+            [count],
+        );
+        assert.deepEqual(received.map(Buffer.isBuffer), [false, true, true]);
+        const [counter, ...others] = received.map((source) => BloomCounter.from(source));
+        assert.ok(others.every((other) => other.equals(counter)));
+        const sent = [String(counter), Buffer.from(counter.toBytes()), received[0]];
+        assert.deepEqual(await row("SELECT $1::bloomcounter = $3, $2::bloomcounter = $3", sent), [true, true]);
+    }
 });
 
 test("filters are transferred as text, as bytea and in binary form", async () => {
@@ -500,7 +581,8 @@ test("the examples of README.md run, and give what their comments say", async ()
         .replace(/(?<=new pg\.Client\(\);)/, "clients.push(client);");
     const clients = [];
     const AsyncFunction = check.constructor;
-    await new AsyncFunction("pg", "BloomFilter", "check", "clients", body)(pg, BloomFilter, check, clients);
+    const names = ["pg", "BloomCounter", "BloomFilter", "check", "clients"];
+    await new AsyncFunction(...names, body)(pg, BloomCounter, BloomFilter, check, clients);
     await Promise.all(clients.map((connected) => connected.end()));
-    assert.equal(claims, 6);
+    assert.equal(claims, 10);
 });

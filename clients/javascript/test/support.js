@@ -59,6 +59,31 @@ export function valueOf(literal) {
     return (READERS[type] ?? String)(text);
 }
 
+/** The positions of a hash by doc/format.md, on BigInts. */
+export function modelPositions(hash, { layout, m, k }) {
+    const [size, blocks] = layout === "blocked" ? [512n, BigInt(m / 512)] : [BigInt(m), 1n];
+    const block = ((hash >> 32n) * blocks) >> 32n;
+    let y = hash;
+    return Array.from({ length: k }, () => {
+        y = BigInt.asUintN(64, y * 0x9e3779b97f4a7c15n);
+        return Number(block * size + ((y * size) >> 64n));
+    });
+}
+
+export const HEADER_BYTES = 28;
+
+/** The header of a filter or a counter. */
+export function header({ layout = 0, flags = 0, k = 6, cls = 20, rate = 0.01, seed = 0n, m = 512 }) {
+    const bytes = new Uint8Array(HEADER_BYTES);
+    const view = new DataView(bytes.buffer);
+    bytes.set([1, layout, flags, k]);
+    view.setUint32(4, cls, true);
+    view.setFloat32(8, rate, true);
+    view.setBigUint64(12, seed, true);
+    view.setUint32(20, m, true);
+    return bytes;
+}
+
 /** Random numbers from a seed: mulberry32. */
 export class Random {
     #state;

@@ -63,6 +63,14 @@ class Char(str):
 
     __slots__ = ()
 
+    def __new__(cls, text: str) -> Char:
+        if not isinstance(text, str):
+            raise TypeError(f"expected str, not {type(text).__name__}")  # str(None) would be "None"
+        return super().__new__(cls, text)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
 
 class MacAddr(bytes):
     """A value of the SQL type macaddr, from 6 bytes or from text such as "08:00:2b:01:02:03"."""
@@ -79,6 +87,12 @@ class MacAddr(bytes):
         if len(self) != cls.size:
             raise ElementValueError(f"this address must have {cls.size} bytes, not {len(self)}")
         return self
+
+    def __str__(self) -> str:
+        return self.hex(":")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
 
 class MacAddr8(MacAddr):

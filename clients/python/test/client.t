@@ -193,6 +193,17 @@ def test_equal_values():
         same(BloomFilter.build(different, 100).cardinality(), float(len(different)), f"different: {different}")
 
 
+def test_printed():
+    """Elements print as PostgreSQL writes them. What repr() shows makes an equal value of the same class."""
+    for element, printed in (
+        (MacAddr("08-00-2B-01-02-03"), "08:00:2b:01:02:03"), (MacAddr8(bytes(range(8))), "00:01:02:03:04:05:06:07"),
+        (Char("AB "), "AB "),
+    ):  # fmt: skip
+        same((str(element), f"{element}"), (printed, printed), f"{element!r}: printed")
+        for again in eval(repr(element)), pickle.loads(pickle.dumps(element)), copy.deepcopy(element):
+            same((type(again), again), (type(element), element), f"{element!r}: evaluated, pickled and copied")
+
+
 def test_impossible_values():
     """Values that PostgreSQL does not have."""
     class NoOffset(datetime.tzinfo):
@@ -216,6 +227,8 @@ def test_impossible_values():
     raises(ElementValueError, MacAddr8, bytes(6))
     for kind in MacAddr, MacAddr8:
         raises(TypeError, kind, kind.size, says="not int")
+    for value in None, 5, b"ab":
+        raises(TypeError, Char, value, says="expected str")
 
 
 def test_parameters():
@@ -395,8 +408,8 @@ def test_counter():
 
 for test in (
     test_empty, test_one_element, test_saturated, test_cap, test_switch, test_rates, test_classes, test_equal_values,
-    test_impossible_values, test_parameters, test_like_a_set, test_mismatches, test_folding, test_estimates, test_forms,
-    test_counter,
+    test_printed, test_impossible_values, test_parameters, test_like_a_set, test_mismatches, test_folding,
+    test_estimates, test_forms, test_counter,
 ):  # fmt: skip
     part(test)
 done()
