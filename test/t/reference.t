@@ -3,7 +3,8 @@
 
 Every object of the extension must have its synopsis on the page, exactly as the catalog has it, and every synopsis on
 the page must be an object's. What the page says of properties, parameters, null arguments and errors is checked, too:
-each example of an error is run. Prints TAP; connects as psql does.
+each example of an error is run, for counters also where it shows filters, and each function that an entry sends to the
+errors of elements or of combining raises them. Prints TAP; connects as psql does.
 """
 
 import pathlib
@@ -13,7 +14,20 @@ from session import psycopg
 from tap import done, ok, same
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "doc" / "reference.md"
-STRICT = "**Null.** Null if an argument is null."
+ELEMENT_ERRORS = "[elements](#element-errors)"
+COMBINING_ERRORS = "[combining](#combining)"
+
+# What an example calls for filters, and the same for counters.
+COUNTERPARTS = {"bloom_create": "bloom_create_counter", "bloom_bytes": "bloom_counter_bytes",
+                "bloom_agg": "bloom_counter_agg", "bloomfilter": "bloomcounter"}
+# Arguments by name, for a call that fails only because of its element.
+ARGUMENTS = {"filter": "bloom_add(bloom_create(10), 1)", "counter": "bloom_add(bloom_create_counter(10), 1)",
+             "expected_items": "10", "false_positive_rate": "0.1", "times": "1", "level": "1"}
+# Filters that do not combine.
+MISMATCHES = [("22023", "bloom_create(1000)", "bloom_create(1500)"),
+              ("22023", "bloom_create(10)", "bloom_create(10, seed => 1)"),
+              ("42804", "bloom_add(bloom_create(10), 1)", "bloom_add(bloom_create(10), 'a'::text)")]
+WIDTHS = ("22023", "bloom_create_counter(10)", "bloom_create_counter(10, counter_bits => 8)")
 
 MEMBERS = """
 WITH member AS (
@@ -53,6 +67,7 @@ WHERE CASE classid::regclass::text
 """
 FUNCTIONS = MEMBERS + """
 SELECT synopsis, proname AS name, prokind = 'a' AS is_aggregate, provolatile, proisstrict, proparallel, proleakproof,
+  proargtypes::regtype[]::text[] AS types,
   ARRAY(SELECT argument FROM unnest(proargnames) WITH ORDINALITY AS v (argument, n)
         WHERE coalesce(proargmodes[n], 'i') = 'i' AND argument <> '' ORDER BY n) AS parameters,
   ARRAY(SELECT argument FROM unnest(proargnames) WITH ORDINALITY AS v (argument, n)
@@ -86,12 +101,26 @@ def synopses_of(text):
     return lines
 
 
+def errors_of(text):
+    """The SQLSTATE, the cause and the examples of each error that a text lists."""
+    errors = []
+    for state, body in re.findall(r"^- `(\w{5})` if (.*(?:\n  .*)*)", text, re.M):
+        cause, _, examples = " ".join(body.split()).partition(": `")
+        errors.append((state, cause, code("`" + examples)))
+    return errors
+
+
+def for_counters(example):
+    return re.sub(r"\b(%s)\b" % "|".join(COUNTERPARTS), lambda match: COUNTERPARTS[match[0]], example)
+
+
 class Entry:
     def __init__(self, section, text):
         self.section = section
         self.title, self.text = text.split("\n", 1)
         self.synopses = synopses_of(self.text)
-        self.errors = rows_of(self.text, "| SQLSTATE | when | example |")
+        self.errors = errors_of(self.text)
+        self.has_counters = any("bloomcounter" in synopsis for synopsis in self.synopses)
 
 
 class Page:
@@ -100,8 +129,7 @@ class Page:
         self.sections = {part.split("\n", 1)[0]: part for part in re.split(r"^## ", text, flags=re.M)[1:]}
         self.entries = [Entry(name, entry) for name, part in self.sections.items() if name != "Elements"
                         for entry in re.split(r"^### ", part, flags=re.M)[1:]]
-        self.support = [code(cells[0])[0] for cells in rows_of(self.sections["Support functions"],
-                                                               "| function | purpose |")]
+        self.support = [" ".join(span.split()) for span in code(self.sections["Support functions"]) if "→" in span]
 
 
 def check_synopses(page, objects):
@@ -132,27 +160,33 @@ def check_properties(page, functions):
 def check_form(entry, objects):
     """What every entry has."""
     title = entry.title
-    ok(entry.synopses and "**Cost.**" in entry.text and "```sql\n" in entry.text,
-       f"{title}: has a synopsis, a cost and an example")
+    ok(entry.synopses and "**Cost.**" in entry.text, f"{title}: has a synopsis and a cost")
     same([row.synopsis for row in objects
           if row.synopsis in entry.synopses and row.function and row.function not in entry.synopses], [],
          f"{title}: has the functions of its operators and casts")
-    same([cells for cells in entry.errors if code(cells[0]) and not cells[2]], [],
-         f"{title}: has an example of each error")
 
 
 def check_functions(entry, functions):
     """What an entry says of its functions."""
     title = entry.title
-    ok("**Null.**" in entry.text, f"{title}: says what becomes of null")
-    same(STRICT in entry.text, all(row.proisstrict for row in functions), f"{title}: says whether it is strict")
-    same({row.is_aggregate for row in functions}, {entry.section.startswith("Aggregates")},
+    same({"**Null.**" not in entry.text}, {row.proisstrict for row in functions},
+         f"{title}: says what becomes of null where it is not strict")
+    same({row.is_aggregate for row in functions}, {entry.section == "Aggregates"},
          f"{title}: stands where it belongs, among aggregates or functions")
-    shown = [name for cells in rows_of(entry.text, "| parameter | values |") for name in code(cells[0])]
+    same(ELEMENT_ERRORS in entry.text, any("element" in row.parameters for row in functions),
+         f"{title}: has the errors of elements if it takes one")
+    described = rows_of(entry.text, "| filter | counter | meaning |")
+    for at, kind in enumerate(["bloomfilter", "bloomcounter"]):
+        columns = [name for row in functions if row.types[0] == kind for name in row.columns]
+        same([name for cells in described for name in code(cells[at])], columns,
+             f"{title}: describes each column of the result for a {kind}")
+
+
+def check_parameters(page, functions):
+    """The one table that describes the parameters of all entries."""
+    shown = [name for cells in rows_of(page.text, "| parameter | values |") for name in code(cells[0])]
     same(sorted(shown), sorted({name for row in functions for name in row.parameters}),
-         f"{title}: describes each named parameter once")
-    columns = [name for cells in rows_of(entry.text, "| column | meaning |") for name in code(cells[0])]
-    same(columns, [name for row in functions for name in row.columns], f"{title}: describes each column of the result")
+         "the page describes each named parameter once")
 
 
 def state_of(connection, statement):
@@ -171,14 +205,40 @@ def check_errors(page, connection):
         (state,), (condition,) = code(cells[0]), code(cells[1])
         same(state_of(connection, f"DO $$ BEGIN RAISE {condition}; END $$"), state, f"{condition} is {state}")
 
-    errors = rows_of(page.text, "| SQLSTATE | when | example |")
-    listed = {code(cells[0])[0] for cells in conditions}
-    raised = {state for cells in errors for state in code(cells[0])}
-    same(raised - listed, set(), "the table of errors has all SQLSTATEs")
-    for state, _, example in errors:
-        if example:
-            statement = "SELECT " + example.strip("`")
-            same(state_of(connection, statement), state.strip("`"), f"error of {statement}")
+    errors = errors_of(page.text)
+    same({state for state, _, _ in errors} - {code(cells[0])[0] for cells in conditions}, set(),
+         "the table of errors has all SQLSTATEs")
+    same([cause for name, part in page.sections.items() if name != "Elements"
+          for _, cause, examples in errors_of(part) if not examples], [], "each error has an example")
+    only_filters = [error for entry in page.entries if not entry.has_counters for error in entry.errors]
+    for error in errors:
+        state, _, examples = error
+        if error not in only_filters:
+            examples = examples + [for_counters(example) for example in examples if "counter" not in example]
+        for example in dict.fromkeys(examples):
+            same(state_of(connection, "SELECT " + example), state, f"error of SELECT {example}")
+
+
+def check_element_errors(functions, connection):
+    """Every function that takes an element refuses a type, and a type that the value does not hold."""
+    for row in functions:
+        elements = [("ARRAY[1]", "0A000")]
+        if {"filter", "counter"} & set(row.parameters):
+            elements.append(("'a'::text", "42804"))
+        for element, state in elements:
+            arguments = ", ".join((ARGUMENTS | {"element": element})[name] for name in row.parameters)
+            same(state_of(connection, f"SELECT {row.name}({arguments})"), state, f"error of {row.name}({arguments})")
+
+
+def check_combining_errors(functions, connection):
+    """Every operation on two values, and every aggregate of values, refuses those that do not combine."""
+    for row in functions:
+        mismatches = MISMATCHES
+        if row.types[0] == "bloomcounter":
+            mismatches = [tuple(map(for_counters, mismatch)) for mismatch in MISMATCHES] + [WIDTHS]
+        for state, a, b in mismatches:
+            call = f"(v) FROM (VALUES ({a}), ({b})) AS t (v)" if row.is_aggregate else f"({a}, {b})"
+            same(state_of(connection, f"SELECT {row.name}{call}"), state, f"error of {row.name}{call}")
 
 
 def main():
@@ -194,10 +254,18 @@ def main():
 
         check_synopses(page, objects)
         check_properties(page, functions)
+        same({entry.section for entry in page.entries if "```sql\n" not in page.sections[entry.section]}, set(),
+             "every section with entries has an example")
+        described = []
         for entry in page.entries:
             check_form(entry, objects)
             if own := [row for row in functions if row.synopsis in entry.synopses]:
+                described += own
                 check_functions(entry, own)
+                if COMBINING_ERRORS in entry.text:
+                    check_combining_errors(own, connection)
+        check_parameters(page, described)
+        check_element_errors([row for row in described if "element" in row.parameters], connection)
         check_errors(page, connection)
     done()
 
