@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
-"""The SQL of doc/usernames.md, doc/deduplication.md and doc/trace-search.md in several sessions at once; and that of these
-pages and of doc/keeping-current.md in two schemas, and with data that pg_dump has dumped.
+"""The SQL of doc/usernames.md, doc/deduplication.md and doc/trace-search.md in several sessions at once; and triggers
+of these pages and of doc/keeping-current.md in two schemas, and with data that pg_dump has dumped.
 
 Four sessions register names, or deliver events in batches and one by one, at random. The names and the ids overlap, and
 a part of the transactions is rolled back. What is committed must be there, once, and no session may see a deadlock.
@@ -298,8 +298,8 @@ def test_closing():
 def test_closed():
     """A closed segment takes only rows that a search finds, and none from an older snapshot."""
     ask(DAY % (2, 2, 3))
-    ask(f"INSERT INTO spans VALUES ('2026-06-02 10:00', '{event(4)}', 'web'), ('2026-06-02 14:00', '{event(4)}', 'web')")
     insert = "INSERT INTO spans VALUES ('2026-06-02 %s', '%s', 'late')"
+    ask(f"{insert % ('10:00', event(4))}; {insert % ('14:00', event(4))}")
     with Session() as session, Session() as old:
         old.each("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM segments")
         session.ask("SELECT close_segment('spans_2')")
@@ -363,12 +363,12 @@ def test_tenants():
 
 def test_load_of_segments():
     with tenants(recipes.block("trace-search.md", "CREATE TABLE segments"), DAY % (1, 1, 2)) as (a, _):
-        a.ask("INSERT INTO spans SELECT '2026-06-01 12:00', md5(i::text)::uuid, 'web' FROM generate_series(1, 500) AS i")
+        a.ask("INSERT INTO spans SELECT '2026-06-01', md5(i::text)::uuid, 'web' FROM generate_series(1, 500) AS i")
         a.ask("SELECT close_segment('spans_1')")
         reload(a, "segments, spans")
         same(a.ask("SELECT count(*) FROM generate_series(1, 500) AS i, find_trace(md5(i::text)::uuid)"), ["500"],
              "and each of their traces is found")  # fmt: skip
 
 
-run(test_usernames, test_names_left_alone, test_old_snapshot, test_overfull, test_deduplication, test_choice, test_meeting,
-    test_isolation, test_refusal, test_closing, test_closed, test_tenants, test_load_of_segments)  # fmt: skip
+run(test_usernames, test_names_left_alone, test_old_snapshot, test_overfull, test_deduplication, test_choice,
+    test_meeting, test_isolation, test_refusal, test_closing, test_closed, test_tenants, test_load_of_segments)
