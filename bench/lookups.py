@@ -62,12 +62,52 @@ CREATE FOREIGN TABLE far_accounts (key text) SERVER far
 """
 
 
+# A name is one of 16 first names, one of 16 endings, and a number. The first of each list and small numbers are the most
+# frequent. A later attempt has a longer number.
+NAMES = """
+CREATE FUNCTION uniform(i bigint, seed bigint) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN (hashint8extended(i, seed) & 4294967295) / 4294967296.0::float8;
+CREATE FUNCTION wished_name(i bigint, attempt int) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN ('{{Maria,Jan,Anna,Lee,Ali,Sofia,Tom,Ines,Omar,Yuki,Nina,Paul,Eva,Max,Lucia,Ravi}}'::text[])
+      [floor(17 ^ uniform(i, 1))]
+    || ('{{_fox,_sun,Rider,_99,Blue,_wolf,Star,Cat,Moon,_sea,Stone,_fan,Bird,Hawk,Lion,Tree}}'::text[])
+      [floor(17 ^ uniform(i, 2))]
+    || floor((200000 * attempt) ^ uniform(i, 2 + attempt));
+
+INSERT INTO accounts (name)
+  SELECT wished_name(i, attempt) FROM generate_series(1, {n}) AS i, generate_series(1, 2) AS attempt
+  ON CONFLICT (key) DO NOTHING
+"""
+
+# Newcomers try names until one is free. The form asks when they press a button, or while they type the first name, at
+# its third letter and at each one after that.
+ASKED = """
+CREATE TABLE attempts AS
+  SELECT i, attempt, lower(wished_name(i, attempt)) AS key
+  FROM generate_series({first}, {last}) AS i, generate_series(1, 6) AS attempt;
+CREATE TABLE asked AS
+  SELECT 'button' AS form, key FROM attempts AS a
+  WHERE NOT EXISTS (SELECT FROM attempts AS b WHERE b.i = a.i AND b.attempt < a.attempt
+                    AND NOT EXISTS (SELECT FROM accounts WHERE accounts.key = b.key))
+  UNION ALL
+  SELECT 'letters', left(key, n) FROM attempts, generate_series(3, length(key)) AS n WHERE attempt = 1
+"""
+SAVED = """
+SELECT form, count(*) AS asked, round(100 * avg((NOT taken)::int), 1) AS free_percent,
+  round(100 * avg((NOT probably)::int), 1) AS saved_percent,
+  round(100 * avg(probably::int) FILTER (WHERE NOT taken), 2) AS false_percent
+FROM (SELECT form, f @> asked.key AS probably, a.key IS NOT NULL AS taken
+  FROM asked JOIN name_filters ON part = part_of(asked.key) LEFT JOIN accounts AS a USING (key)) AS q
+GROUP BY form ORDER BY form
+"""
+
+
 def accounts(session, n):
     parts = 1 << max(n // 1000, 1).bit_length()
     guide = recipes.block("usernames.md", "CREATE TABLE accounts")
     session.ask(scaled(guide, parts=("(0, 63)", "(0, %d)" % (parts - 1)), mask=("& 63", "& %d" % (parts - 1)),
                        room=("bloom_create(600)", "bloom_create(1200)")))  # fmt: skip
-    session.ask(scaled(recipes.block("usernames.md", "CREATE FUNCTION uniform"), n=("1, 20000)", "1, %d)" % (n // 2))))
+    session.ask(NAMES.format(n=n // 2))
     session.ask("CREATE TABLE plain (LIKE accounts INCLUDING ALL); INSERT INTO plain (name) SELECT name FROM accounts")
     session.ask("VACUUM ANALYZE")
 
@@ -80,9 +120,8 @@ def usernames():
                             session.ask("SELECT current_setting('port')") + session.ask("SELECT current_database()")))
     show("accounts", session.ask("SELECT count(*) FROM accounts")[0])
     sizes(session, filters="pg_table_size('name_filters')", index="pg_relation_size('accounts_key_key')")
-    saved = recipes.block("usernames.md", "CREATE TABLE asked").partition("SELECT form,")
-    session.ask(scaled(saved[0], first=("50001, 56000", "%d, %d" % (10 * n, 10 * n + 50000))))
-    show("look-ups: form, asked, free %, saved %, false %", "  ".join(session.ask("ANALYZE; " + saved[1] + saved[2])))
+    session.ask(ASKED.format(first=10 * n, last=10 * n + 50000) + "; ANALYZE")
+    show("look-ups: form, asked, free %, saved %, false %", "  ".join(session.ask(SAVED)))
     transactions_heading()
     key = "\\set i random(1, %d)\n" % n
     free, taken = "'free' || :i::int", "lower(wished_name(:i::int %% %d + 1, 1))" % (n // 2)

@@ -3,7 +3,8 @@
 
 All ```sql blocks of a file run in one session and one transaction; BEGIN and COMMIT in the text are skipped, and so are
 blocks marked ```sql no-run. A ```text block behind a block must be the output of psql, up to the error in a block with
-"-- ERROR". Also follows every relative link of the Markdown pages to its file and its anchor.
+"-- ERROR". Also follows every relative link of the Markdown pages to its file and its anchor, and demands that every
+trigger function names its schemas: another session's search_path would lead it to other tables.
 """
 import collections
 import pathlib
@@ -15,6 +16,7 @@ from tap import done, ok
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```sql\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.M | re.S)
 MARK = "--- block %d ---"
+TRIGGER = re.compile(r"^CREATE (?:OR REPLACE )?FUNCTION (\w+)\(\) RETURNS trigger\b(.*?)\$", re.M | re.S)
 CODE = re.compile(r"^ *```.*?^ *```$", re.M | re.S)
 LINK = re.compile(r"\]\(\s*<?([^)>\s]+)|\b(?:href|src|srcset)=[\"']([^\"'\s]+)")
 
@@ -75,8 +77,15 @@ def check_links():
         ok(not broken, "%s: %d relative links" % (page.relative_to(ROOT), number), *broken)
 
 
+def check_triggers():
+    for page in sorted(ROOT.glob("*.md")) + sorted((ROOT / "doc").glob("*.md")):
+        for name, head in TRIGGER.findall(page.read_text()):
+            ok("SET search_path" in head, "%s: %s has a search_path of its own" % (page.name, name))
+
+
 def main():
     check_links()
+    check_triggers()
     for path in [ROOT / "README.md"] + sorted((ROOT / "doc").glob("*.md")):
         blocks = BLOCK.findall(path.read_text())
         outputs = run(blocks) if blocks else []

@@ -140,6 +140,37 @@ def test_rates():
         same(shown, expected, f"sizing.md: rates of a {layout} filter at {p}")
 
 
+# Sizes that fold back
+
+RATES = 0.5, 0.1, 0.01, 0.001, 1e-6, 1e-9
+FEW = (*range(1, 65), 65, 100, 127, 128, 130, 190, 254)  # blocks
+MANY = 256, 520, 1016, 5 << 10, 127 << 12, 1 << 20
+FOLD_BACK = """
+SELECT blocks FROM (VALUES {sizes}) AS v (blocks, n),
+    LATERAL bloom_create(n, {p}, seed => blocks) AS old (f), bloom_info(old.f),
+    LATERAL (SELECT {larger} AS f) AS new,
+    LATERAL (SELECT bloom_agg(i, new.f) AS of_new, bloom_agg(i, old.f) AS of_old
+             FROM generate_series(1, {elements}) AS i) AS filled
+WHERE bits <> 512 * blocks OR (bloom_info(new.f)).bits <> {factor} * bits
+    OR {elements} > 1 AND (bloom_info(of_new)).representation = 'sparse' OR bloom_fold(of_new, of_old) <> of_old
+ORDER BY blocks"""
+
+
+def test_fold_back():
+    """The call of sizing.md makes a filter that folds to the size of the old one, whatever that is."""
+    example = recipes.block("sizing.md", "CREATE TABLE larger")
+    (call,) = re.findall(r"bloom_create\(4 \* capacity, requested_rate, layout, seed\)", example)
+    for p, factor in itertools.product(RATES, (2, 4, 8, 16, 32)):
+        if factor > 4 and p < 0.001:
+            continue
+        for sizes, elements in (FEW, f"{factor} * bits / 64 + 1"), (MANY, "1"):
+            values = ", ".join(f"({blocks}, {ref.capacity(p, 512 * blocks)})" for blocks in sizes
+                               if 512 * blocks * factor <= ref.MAX_BITS)  # fmt: skip
+            bad = ask(FOLD_BACK.format(sizes=values, p=p, larger=call.replace("4", str(factor)), factor=factor,
+                                       elements=elements))  # fmt: skip
+            same(bad, [], f"sizing.md: {factor} times the capacity folds back at {p:g}, from {sizes[0]} blocks on")
+
+
 # Random sets
 
 PAIRS = 50
@@ -418,6 +449,7 @@ def test_report():
             looked_at = int(session.ask(f"SELECT looked_at {HERE.format(sample)} AND relname = 'many'")[0])
             same(looked_at, sample, f"a sample of {sample} filters reads that many")
         check_hidden_filters(session)
+        check_nested_filters(session)
         check_rights(session)
         check_attack(session)
 
@@ -446,6 +478,32 @@ def check_hidden_filters(session):
     same(rows["half_null"][:2], ["500", "100"], "NULL is no filter")
     same([rows[name][0] for name in ("parent", "child")], ["1", "1"], "a parent does not count the filters of its child")
     same(rows["no_room"][3], "-1", "a filter that has room for no element has no percentage")
+
+
+NESTED = """
+CREATE DOMAIN kept AS bloomfilter;
+CREATE DOMAIN kept_again AS kept;
+CREATE DOMAIN list AS kept[];
+CREATE TYPE pair AS (name text, "a f" kept, c bloomcounter);
+CREATE DOMAIN checked AS pair;
+CREATE TYPE nest AS (p pair, ps checked[]);
+CREATE TABLE nested (d kept_again, a bloomfilter[], l list, n nest, ps checked[]);
+INSERT INTO nested SELECT f, ARRAY[f, NULL, e], ARRAY[[f, e], [f, e]], ROW(p, ARRAY[p, NULL, p])::nest, ARRAY[p, p, p]
+    FROM plain, bloom_create(10) AS e, LATERAL (SELECT ROW('x', f, c)::pair AS p FROM counters) AS x;
+INSERT INTO nested VALUES (NULL, NULL, NULL, NULL, NULL), (NULL, '{}', '{}', ROW(NULL, NULL), '{}');
+ANALYZE nested"""
+FILTERS_OF_NESTED = {"d": 1, "a[]": 2, "l[]": 4, "n.p.a f": 1, "n.p.c": 1, "n.ps[].a f": 2, "n.ps[].c": 2,
+                     "ps[].a f": 3, "ps[].c": 3}  # fmt: skip
+
+
+def check_nested_filters(session):
+    """The filters in domains, arrays and composites."""
+    session.ask(NESTED)
+    rows = session.rows(f"SELECT attribute, filters, looked_at, overfull {HERE.format('')} AND relname = 'nested'")
+    same({row[0]: row[1:3] for row in rows}, {name: [str(n)] * 2 for name, n in FILTERS_OF_NESTED.items()},
+         "and has those inside of domains, arrays and composites")  # fmt: skip
+    overfull = {"d": 1, "a[]": 1, "l[]": 2, "n.p.a f": 1, "n.ps[].a f": 2, "ps[].a f": 3}
+    same({row[0]: int(row[3]) for row in rows if row[3] != "0"}, overfull, "and which of them are overfull")
 
 
 ATTACK = """
@@ -498,5 +556,5 @@ def check_rights(session):
         session.ask(f"RESET ROLE; DROP OWNED BY {names}; DROP ROLE {names}")
 
 
-run(test_report, test_constants, test_classic_constants, test_rates, test_random_sets, test_small_in_large, test_summarize,
-    test_rollups)
+run(test_report, test_fold_back, test_constants, test_classic_constants, test_rates, test_random_sets,
+    test_small_in_large, test_summarize, test_rollups)

@@ -1,19 +1,22 @@
 #!/usr/bin/python3 -B
-"""The SQL of doc/usernames.md, doc/deduplication.md and doc/trace-search.md in several sessions at once.
+"""The SQL of doc/usernames.md, doc/deduplication.md and doc/trace-search.md in several sessions at once; and triggers
+of these pages and of doc/keeping-current.md in two schemas, and with data that pg_dump has dumped.
 
 Four sessions register names, or deliver events in batches and one by one, at random. The names and the ids overlap, and
 a part of the transactions is rolled back. What is committed must be there, once, and no session may see a deadlock.
 """
 
+import contextlib
 import hashlib
 import itertools
 import json
 import random
+import subprocess
 import time
 import uuid
 
 import recipes
-from session import Session, ask, in_thread, run, together
+from session import Session, ask, extension_schema, in_thread, run, together
 from tap import ok, same
 
 SESSIONS = 4
@@ -105,6 +108,20 @@ def test_old_snapshot():
         ask("DELETE FROM accounts")
         ask(recipes.block("usernames.md", "LOCK TABLE accounts IN SHARE MODE"))
         same(session.attempt(alice)[1], "40001", "the registration of such a name fails")
+
+
+def test_overfull():
+    """Building anew gives the parts room for the names that there are."""
+    names = 64 * 1300
+    ask(f"TRUNCATE accounts; INSERT INTO accounts (name) SELECT 'Name' || i FROM generate_series(1, {names}) AS i")
+    overfull = "SELECT count(*) FROM name_filters, bloom_info(f) WHERE overfull"
+    same(ask(overfull), ["64"], "more than twice the names make all parts overfull")
+    ask(recipes.block("usernames.md", "LOCK TABLE accounts IN SHARE MODE"))
+    same(ask(overfull), ["0"], "built anew they are not")
+    same(ask("SELECT count(*) FROM accounts WHERE NOT is_taken(key)"), ["0"], "and have every name")
+    share = names // 64
+    same(ask(f"SELECT min(capacity) >= 2 * {share}, max(capacity) < 2.2 * {share} FROM name_filters, bloom_info(f)"),
+         ["t|t"], "and room for twice their share")  # fmt: skip
 
 
 def test_choice():
@@ -253,10 +270,13 @@ def test_refusal():
 
 # Traces
 
+DAY = "CREATE TABLE spans_%d PARTITION OF spans FOR VALUES FROM ('2026-06-%d') TO ('2026-06-%d')"
+
+
 def test_closing():
     """A span whose transaction is open when its segment is closed is in the filter, or refused."""
     ask(recipes.block("trace-search.md", "CREATE TABLE segments"))
-    ask("CREATE TABLE spans_1 PARTITION OF spans FOR VALUES FROM ('2026-06-01') TO ('2026-06-02')")
+    ask(DAY % (1, 1, 2))
     insert = "INSERT INTO spans VALUES ('2026-06-01 12:00', '%s', 'web')"
     with Session() as early, Session() as late, Session() as closer:
         early.each("BEGIN", insert % event(1))
@@ -275,5 +295,80 @@ def test_closing():
     same(ask(f"SELECT count(*) FROM candidates('{event(3)}')"), ["0"], "another trace has no candidate")
 
 
-run(test_usernames, test_names_left_alone, test_old_snapshot, test_deduplication, test_choice, test_meeting,
-    test_isolation, test_refusal, test_closing)  # fmt: skip
+def test_closed():
+    """A closed segment takes only rows that a search finds, and none from an older snapshot."""
+    ask(DAY % (2, 2, 3))
+    insert = "INSERT INTO spans VALUES ('2026-06-02 %s', '%s', 'late')"
+    ask(f"{insert % ('10:00', event(4))}; {insert % ('14:00', event(4))}")
+    with Session() as session, Session() as old:
+        old.each("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM segments")
+        session.ask("SELECT close_segment('spans_2')")
+        rows = ("12:00", event(4)), ("12:00", event(5)), ("15:00", event(4))
+        same([session.attempt(insert % row)[1] for row in rows], ["00000", "23514", "23514"],
+             "of late spans those with a known trace and time are stored")  # fmt: skip
+        same(old.attempt(insert % rows[1])[1], "23514", "an older snapshot does not miss that the segment is closed")
+        session.ask("DELETE FROM segments WHERE segment = 'spans_2'::regclass")
+        same(session.attempt(insert % rows[1])[1], "00000", "a segment without a filter takes rows")
+        session.ask("SELECT close_segment('spans_2')")
+        same(session.ask(f"SELECT count(*) FROM find_trace('{event(5)}')"), ["1"], "and is closed again")
+
+
+# Schemas, and dumps of data
+
+@contextlib.contextmanager
+def tenants(*blocks):
+    """Runs the SQL in two schemas; yields two sessions, each with its schema first in the path."""
+    names, extension = ("lookups_a", "lookups_b"), extension_schema()
+    drop = f"DROP SCHEMA IF EXISTS {', '.join(names)} CASCADE"
+    ask(drop)
+    try:
+        with Session() as a, Session() as b:
+            for session, name in zip((a, b), names):
+                session.ask(f"CREATE SCHEMA {name}; SET search_path = {name}, {extension}")
+                session.each(*blocks)
+            yield a, b
+    finally:
+        ask(drop)
+
+
+def reload(session, tables):
+    """Empties the tables and loads their data again from a dump of the schema."""
+    dump = subprocess.run(["pg_dump", "--data-only", "--schema=lookups_a"], check=True, stdout=subprocess.PIPE)
+    session.ask("TRUNCATE " + tables)
+    load = subprocess.run(["psql", "-Xq", "-v", "ON_ERROR_STOP=1"], input=dump.stdout, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE)  # fmt: skip
+    ok(load.returncode == 0, f"the data of {tables} load from a dump", load.stderr.decode())
+
+
+KEPT = {  # table: a row, and how to find it
+    "accounts (name)": ("'Alice'", "SELECT f @> 'alice' FROM name_filters WHERE part = part_of('alice')"),
+    "members": ("-1", "SELECT f @> -1 AND EXISTS (SELECT FROM member_filters AS m "
+                "WHERE part = hashint8extended(-1, 0) & 63 AND m.f @> -1) FROM filters"),
+}  # fmt: skip
+
+
+def test_tenants():
+    """A trigger writes the filter of its table's schema, whatever the session's search_path."""
+    parts = ("usernames.md", "CREATE TABLE accounts"), *(("keeping-current.md", part) for part in (
+        "CREATE TABLE members", "CREATE FUNCTION keep_members_current", "CREATE TABLE member_filters",
+        "CREATE FUNCTION keep_parts_current"))  # fmt: skip
+    with tenants(*(recipes.block(*part) for part in parts)) as (a, b):
+        for table, (value, question) in KEPT.items():
+            b.ask(f"INSERT INTO lookups_a.{table} VALUES ({value})")
+            same([a.ask(question), b.ask(question)], [["t"], ["f"]], f"{table}: the filter of its schema has the row")
+        reload(a, "accounts, name_filters, members, filters, member_filters")
+        same([a.ask(question) for _, question in KEPT.values()], [["t"], ["t"]], "and after a load of the data")
+        same(a.ask("SELECT count(*) FROM members, filters WHERE NOT f @> id"), ["0"], "as all others")
+
+
+def test_load_of_segments():
+    with tenants(recipes.block("trace-search.md", "CREATE TABLE segments"), DAY % (1, 1, 2)) as (a, _):
+        a.ask("INSERT INTO spans SELECT '2026-06-01', md5(i::text)::uuid, 'web' FROM generate_series(1, 500) AS i")
+        a.ask("SELECT close_segment('spans_1')")
+        reload(a, "segments, spans")
+        same(a.ask("SELECT count(*) FROM generate_series(1, 500) AS i, find_trace(md5(i::text)::uuid)"), ["500"],
+             "and each of their traces is found")  # fmt: skip
+
+
+run(test_usernames, test_names_left_alone, test_old_snapshot, test_overfull, test_deduplication, test_choice,
+    test_meeting, test_isolation, test_refusal, test_closing, test_closed, test_tenants, test_load_of_segments)
