@@ -21,7 +21,7 @@ SERIAL = "max_parallel_workers_per_gather = 0", "jit = off"
 
 # The functions of doc/counting.md, for a counter of %(n)d elements
 FUNCTIONS = """
-CREATE FUNCTION count_%(n)d() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION count_%(n)d() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
   added bloomcounter := bloom_create_counter(%(n)d);
   removed bloomcounter := bloom_create_counter(%(n)d);
@@ -39,7 +39,7 @@ BEGIN
   UPDATE counters SET c = c + added - removed WHERE n = %(n)d AND (# added > 0 OR # removed > 0);
   RETURN NULL;
 END $$;
-CREATE FUNCTION append_%(n)d() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION append_%(n)d() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   INSERT INTO deltas (added) SELECT bloom_counter_agg(customer, %(n)d) FROM new_rows HAVING count(customer) > 0;
   RETURN NULL;

@@ -5,9 +5,12 @@ Guarantees hold exactly. Rates are within 4 standard deviations of theory.
 """
 
 import math
+import random
+import re
 import time
 
-from session import Session, run
+from recipes import DOC, block
+from session import Session, extension_schema, run
 from tap import note, ok, same
 import counter_recipes as recipes
 
@@ -44,7 +47,67 @@ def tables():
         s.rows(recipes.TABLES)
 
 
-run(tables,
+# The SQL of the document itself
+
+def own_session():
+    """A session whose tables are its own."""
+    session = Session(f"SET search_path = pg_temp, {extension_schema()};")
+    session.ask("CREATE TABLE recipes (name text PRIMARY KEY, c bloomcounter NOT NULL)")
+    return session
+
+
+def numbers_after_ticks(create, table, tick, name, next_number):
+    """Compares a counter after each tick with a dictionary of the numbers. Some ticks come without a row."""
+    randomness, numbers, wrong = random.Random(name), {}, []
+    with own_session() as s:
+        s.ask(block("counting.md", create) + f"; TRUNCATE {table}")
+        for now in range(40):
+            taken = [randomness.randrange(100) for _ in range(randomness.choice((0, 1, 60)))]
+            if taken:
+                s.ask(f"INSERT INTO {table} SELECT unnest(ARRAY{taken})")
+            s.ask(block("counting.md", tick))
+            numbers = {x: next_number(numbers.get(x, 0), taken.count(x)) for x in range(100)}
+            got = s.rows(f"""SELECT x, bloom_count(c, x) FROM recipes, generate_series(0, 99) AS x
+                WHERE name = '{name}' ORDER BY x""")
+            wrong += [now] * ({int(x): int(number) for x, number in got} != numbers)
+            wrong += [now] * (s.ask(f"SELECT count(*) FROM {table}") != ["0"])
+    same(wrong, [], f"{name}: after each tick, a sparse counter has the exact numbers")
+
+
+def ticks():
+    numbers_after_ticks("CREATE TABLE events (session", "events", "bloom_decay(c) |", "live",
+                        lambda left, seen: 11 if seen else max(left - 1, 0))  # fmt: skip
+    numbers_after_ticks("CREATE TABLE request_log (client", "request_log", "bloom_decay(c, 10) +", "buckets",
+                        lambda held, sent: min(max(held - 10, 0) + sent, 255))  # fmt: skip
+
+
+def lonely_node():
+    with own_session() as s:
+        s.ask(block("counting.md", "CREATE TABLE links", "CREATE TABLE nodes"))
+        s.ask("INSERT INTO nodes SELECT 20, own, own FROM (SELECT bloom_level_agg(-1, 4, 600) AS own) AS n")
+        s.ask(block("counting.md", "FOR round IN"))
+        same(s.ask("SELECT c = own, bloom_count(c, -1) FROM nodes WHERE node = 20"), ["t|4"],
+             "a node without neighbours keeps its own items")  # fmt: skip
+        wrong = s.ask("""SELECT node, item FROM nodes, generate_series(0, 199) AS item,
+            LATERAL (SELECT abs(node - item / 10) AS apart) AS a, LATERAL (SELECT least(apart, 20 - apart) AS hops) AS h
+            WHERE node < 20 AND bloom_count(c, item) <> greatest(4 - hops, 0)""")
+        same(wrong, [], "every node of a ring reads the distance of every item")
+
+
+def no_rows():
+    """What the document says that an aggregate is over no rows."""
+    claims = re.findall(r"`(bloom_\w+_agg\b[^`]*)`(?:\. This form is| over no rows is) (`NULL`|an empty counter)",
+                        " ".join((DOC / "counting.md").read_text().split()))  # fmt: skip
+    ok(len(claims) >= 3, f"the document says it of {len(claims)} aggregates", claims)
+    for call, answer in claims:
+        given = call if "(" in call else call + "(c)"
+        with Session() as s:
+            got = s.ask(f"""SELECT {given} IS NULL
+                FROM (SELECT bloom_create_counter(10), 1, 1, 1000) AS v (c, customer, value, n) WHERE false""")
+        same(got, ["t" if answer == "`NULL`" else "f"], f"{call} over no rows is {answer}")
+
+
+run(tables, ticks, lonely_node, no_rows,
     recipe(recipes.one_hit_wonders, 50000),
     recipe(recipes.time_to_live, 1500),
     recipe(recipes.rate_limits, 2000),

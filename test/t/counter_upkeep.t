@@ -5,14 +5,17 @@ that meet, and after 10,000 random statements of several sessions it equals one 
 At each moment one snapshot sees the table and its counter, so they must agree in every query.
 """
 
+import os
 import random
 import re
+import subprocess
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import recipes
-from session import Session, ask, in_thread, run
+from session import Session, ask, extension_schema, in_thread, run
 from tap import note, ok, same
 
 PATIENCE = 60  # seconds
@@ -530,7 +533,95 @@ def test_random_deltas():
     check_every_level()
 
 
-run(test_each_kind, test_nothing_changed, test_saturation, test_meeting, test_initial_count,
-    test_deadlock, test_random, test_random_locked_first, test_random_saturation, test_deltas_of_each_kind,
-    test_replica_role, test_deltas_meeting,
+# Schemas
+
+TENANTS = "counter_upkeep_a", "counter_upkeep_b"
+TABLES = """
+CREATE TABLE orders (id bigint PRIMARY KEY, customer bigint);
+CREATE TABLE counters (name text PRIMARY KEY, c bloomcounter NOT NULL);
+INSERT INTO orders SELECT i, i % 400 FROM generate_series(1, 500) AS i;
+"""
+FORMS = {
+    "triggers": CREATE_FUNCTIONS + CREATE_TRIGGERS + LOCK_FIRST,
+    "deltas": CREATE_FUNCTIONS + CREATE_TRIGGERS + KEEP_DELTAS,
+    "replicated deltas": CREATE_FUNCTIONS + CREATE_TRIGGERS + KEEP_DELTAS + APPEND_ROWS,
+}
+SET_PATH = "SET search_path = {}, {};"
+
+
+def drop_tenants():
+    ask("".join(f"DROP SCHEMA IF EXISTS {tenant} CASCADE;" for tenant in TENANTS))
+
+
+def create_tenants(form):
+    """Tables and functions of the same names in the schema of each tenant."""
+    drop_tenants()
+    for tenant in TENANTS:
+        ask(f"CREATE SCHEMA {tenant};" + SET_PATH.format(tenant, extension_schema()) + TABLES + FORMS[form])
+
+
+def agree_in(tenant, name, stored=STORED):
+    with Session(SET_PATH.format(tenant, extension_schema())) as session:
+        same(session.ask(AGREE.format(stored, COUNTED)), ["t"], name)
+
+
+WRITES_TO_THE_OTHER = """
+INSERT INTO {0}.orders SELECT i, i FROM generate_series(501, 600) AS i;
+UPDATE {0}.orders SET customer = customer + 1 WHERE id % 3 = 0;
+DELETE FROM {0}.orders WHERE id % 5 = 0;
+TRUNCATE {0}.orders;
+INSERT INTO {0}.orders SELECT i, i FROM generate_series(1, 100) AS i
+"""
+
+
+def test_tenants():
+    """A session of one tenant, and one without a search_path, write to the table of the other tenant."""
+    one, other = TENANTS
+    try:
+        for form in FORMS:
+            create_tenants(form)
+            stored = WITH_DELTAS if "deltas" in form else STORED
+            replica = "SET session_replication_role = replica;" if form == "replicated deltas" else ""
+            for path in SET_PATH.format(other, extension_schema()), "SET search_path = '';":
+                for sql in WRITES_TO_THE_OTHER.format(one).strip().split(";\n"):
+                    with Session(path + replica) as session:
+                        same(session.attempt(sql)[1], "00000", f"{form}: {sql}")
+                    for tenant in TENANTS:
+                        agree_in(tenant, f"{form}: the counter of {tenant} equals its table", stored)
+    finally:
+        drop_tenants()
+
+
+def dump_and_restore(path, *options):
+    """Dumps the data of a tenant, empties the tables, and loads the data again."""
+    tenant, database = TENANTS[0], os.environ.get("PGDATABASE", "postgres")
+    subprocess.run(["pg_dump", "--format=custom", "--data-only", *options, "-f", path, database], check=True)
+    ask(f"TRUNCATE {tenant}.orders" + (f"; DELETE FROM {tenant}.counters" if len(options) == 1 else ""))
+    return subprocess.run(["pg_restore", "--exit-on-error", "--data-only", "-d", database, path]).returncode
+
+
+def test_restoring_data():
+    """pg_restore --data-only fires the triggers with an empty search_path."""
+    tenant = TENANTS[0]
+    create_tenants("triggers")
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "data")
+            orders = f"--table={tenant}.orders"
+            same(dump_and_restore(path, f"--schema={tenant}", orders), 0, "pg_restore --data-only loads the table")
+            agree_in(tenant, "which counts its rows")
+            same(dump_and_restore(path, f"--schema={tenant}"), 0, "it loads the table and its counter")
+        with Session(SET_PATH.format(tenant, extension_schema())) as session:
+            same(session.ask(MISSED), ["0"], "which then misses nothing")
+            twice = f"SELECT bloom_total(c) = 2 * bloom_total(({COUNTED})) FROM counters"
+            same(session.ask(twice), ["t"], "but has each row twice")
+            session.ask(RECOUNT)
+        agree_in(tenant, "until it is counted again")
+    finally:
+        drop_tenants()
+
+
+run(test_each_kind, test_nothing_changed, test_saturation, test_tenants, test_restoring_data, test_meeting,
+    test_initial_count, test_deadlock, test_random, test_random_locked_first, test_random_saturation,
+    test_deltas_of_each_kind, test_replica_role, test_deltas_meeting,
     test_deltas_behind_a_lock, test_random_deltas)  # fmt: skip
