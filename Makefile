@@ -23,9 +23,15 @@ PG_CPPFLAGS = -I$(srcdir)/src -DBLOOMTYPE_VERSION='"$(EXTVERSION)"'
 PG_CFLAGS = -ffp-contract=off
 
 PG_CONFIG ?= pg_config
+
 # A server's own rules for dependencies would write those of two files of one name to one
 # file.
 override autodepend =
+
+# The core's assertions are on where the server's are: see src/core/assertions.h.
+PG_CPPFLAGS += $(if $(shell grep -ls '^.define USE_ASSERT_CHECKING 1' \
+	$$($(PG_CONFIG) --includedir-server)/pg_config*.h), -DBF_ASSERTIONS)
+
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 

@@ -23,10 +23,13 @@
 /* 2^64 divided by the golden ratio, rounded to an odd number. */
 #define BF_GENERATOR UINT64_C(0x9E3779B97F4A7C15)
 
+_Static_assert(BF_BLOCK_BITS == 1 << (64 - 55), "bf_bit_of() takes the top 9 bits");
+
 /* The block of an element, 0 .. nblocks - 1; never decreases with the hash. */
 static inline uint64_t
 bf_block_of(const bf_shape *shape, uint64_t hash)
 {
+	assert(shape->nblocks > 0);
 	return ((hash >> 32) * shape->nblocks) >> 32;
 }
 
@@ -34,6 +37,7 @@ bf_block_of(const bf_shape *shape, uint64_t hash)
 static inline uint64_t
 bf_scale(uint64_t y, uint32_t bound)
 {
+	assert(bound <= UINT32_C(1) << 31);
 	return ((y >> 32) * bound + (((y & UINT32_MAX) * bound) >> 32)) >> 32;
 }
 

@@ -12,6 +12,7 @@
 BODY void
 bf_or_body(uint8_t *restrict dst, const uint8_t *restrict src, size_t size)
 {
+	assert(size % 8 == 0 && bf_apart(dst, size, src, size));
 	for (size_t i = 0; i < size; i += 8)
 		bf_store64(dst + i, bf_load64(dst + i) | bf_load64(src + i));
 }
@@ -19,6 +20,7 @@ bf_or_body(uint8_t *restrict dst, const uint8_t *restrict src, size_t size)
 BODY void
 bf_and_body(uint8_t *restrict dst, const uint8_t *restrict src, size_t size)
 {
+	assert(size % 8 == 0 && bf_apart(dst, size, src, size));
 	for (size_t i = 0; i < size; i += 8)
 		bf_store64(dst + i, bf_load64(dst + i) & bf_load64(src + i));
 }
@@ -28,6 +30,7 @@ bf_popcount_body(const uint8_t *bits, size_t size)
 {
 	uint64_t	count = 0;
 
+	assert(size % 8 == 0);
 	for (size_t i = 0; i < size; i += 8)
 		count += (uint64_t) __builtin_popcountll(bf_load64(bits + i));
 	return count;
@@ -38,6 +41,7 @@ bf_popcount_or_body(const uint8_t *a, const uint8_t *b, size_t size)
 {
 	uint64_t	count = 0;
 
+	assert(size % 8 == 0);
 	for (size_t i = 0; i < size; i += 8)
 		count += (uint64_t) __builtin_popcountll(bf_load64(a + i) | bf_load64(b + i));
 	return count;
@@ -48,6 +52,7 @@ bf_is_subset_body(const uint8_t *sub, const uint8_t *super, size_t size)
 {
 	uint64_t	missing = 0;
 
+	assert(size % 8 == 0);
 	for (size_t i = 0; i < size; i += 8)
 		missing |= bf_load64(sub + i) & ~bf_load64(super + i);
 	return missing == 0;
@@ -56,6 +61,7 @@ bf_is_subset_body(const uint8_t *sub, const uint8_t *super, size_t size)
 BODY void
 bf_count_blocks_body(const uint8_t *bits, size_t nblocks, bf_histogram *histogram)
 {
+	assert(nblocks <= BF_MAX_BITS / BF_BLOCK_BITS);
 	for (size_t i = 0; i < nblocks; i++)
 	{
 		uint32_t	set = (uint32_t) bf_popcount_body(bits + i * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
@@ -72,6 +78,8 @@ bf_count_blocks_body(const uint8_t *bits, size_t nblocks, bf_histogram *histogra
 BODY void
 bf_fold_body(uint8_t *dst, const uint8_t *src, size_t nblocks, size_t run)
 {
+	assert(run >= 1);
+	assert(dst <= src || bf_apart(dst, nblocks * BF_BLOCK_BYTES, src, nblocks * run * BF_BLOCK_BYTES));
 	for (size_t i = 0; i < nblocks; i++)
 	{
 		uint8_t		block[BF_BLOCK_BYTES];

@@ -16,6 +16,15 @@
 
 #include "filter.h"
 
+_Static_assert(BF_MAX_BITS / BF_BLOCK_BITS <= UINT32_MAX, "a counter of bf_histogram holds all blocks");
+
+/* True if two ranges do not overlap, as assertions of the loops demand. */
+static inline bool
+bf_apart(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
+{
+	return (uintptr_t) a + a_size <= (uintptr_t) b || (uintptr_t) b + b_size <= (uintptr_t) a;
+}
+
 /*
  * blocks[i] is the number of blocks with i bits set; most_set and most_unset
  * bound the range of i in use.  Initialize to all zeros.

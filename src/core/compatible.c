@@ -68,6 +68,7 @@ bf_combined_params(const bf_params *a, const bf_params *b)
 {
 	bf_params	result;
 
+	assert(bf_compare_params(a, b) == BF_MATCH);
 	if (a->m == 0 && b->m == 0)
 		return *lesser(a, b);
 	if (a->m == 0 || b->m == 0)
@@ -86,6 +87,7 @@ bf_next_fold(const bf_params *params, uint64_t m)
 {
 	uint32_t	unit = bf_shape_of(params).block_bits;
 
+	assert(m < params->m && m % unit == 0);
 	do
 	{
 		m += unit;

@@ -55,6 +55,7 @@ bf_update_of(const bf_params *params, bf_combination combination)
 {
 	bf_update	update = {bf_shape_of(params), params->cell_bits, combination};
 
+	assert(combination == BF_SUM || combination == BF_GREATER);
 	return update;
 }
 
@@ -82,6 +83,7 @@ bf_dense_prefetch(const uint8_t *payload, const bf_update *update, uint64_t hash
 static inline void
 bf_expand(const bf_filter *filter, uint64_t from, uint64_t to, const bf_update *update, uint8_t *payload)
 {
+	assert(filter->sparse && from <= to && to <= filter->nhashes);
 	for (uint64_t i = from; i < to; i++)
 		bf_dense_add(payload, update, bf_hash_at(filter->payload, i), bf_number_of(filter, i));
 }
@@ -95,6 +97,7 @@ static inline bool
 bf_combine_cells(uint8_t *dst, const uint8_t *src, size_t size, uint32_t cell_bits,
 				 bf_combination combination)
 {
+	assert(cell_bits > 1 || combination != BF_DIFFERENCE);
 	if (cell_bits > 1)
 		return bf_combine_numbers(dst, src, size, cell_bits, combination);
 	if (combination == BF_LESSER)

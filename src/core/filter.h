@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "assertions.h"
+
 #define BF_BLOCK_BITS		512 /* of the blocked layout: a cache line */
 #define BF_BLOCK_BYTES		(BF_BLOCK_BITS / 8)
 #define BF_WORD_BITS		64	/* unit of a classic filter's size */
@@ -35,6 +37,12 @@
 #ifndef BF_SIZING_LIMIT
 #define BF_SIZING_LIMIT		(UINT64_C(1) << 24)
 #endif
+
+_Static_assert(BF_BLOCK_BYTES == 64, "a block is a cache line");
+_Static_assert(BF_MAX_BITS <= UINT32_MAX, "a bf_shape counts cells in 32 bits");
+_Static_assert(BF_HASH_BYTES == sizeof(uint64_t), "bf_load64() reads a hash");
+_Static_assert(BF_NUMBER_BYTES == sizeof(uint16_t), "bf_load16() reads a number");
+_Static_assert(BF_MAX_NUMBER == (1 << 16) - 1, "the limit of the widest cell");
 
 typedef enum bf_kind
 {
@@ -104,10 +112,18 @@ bf_kind_of(const bf_params *params)
 	return params->cell_bits == 1 ? BF_FILTER : BF_COUNTER;
 }
 
+/* True for the widths that the format knows. */
+static inline bool
+bf_is_cell_bits(uint32_t cell_bits)
+{
+	return cell_bits == 1 || cell_bits == 4 || cell_bits == 8 || cell_bits == 16;
+}
+
 /* The largest number that a cell holds.  It means "that or more". */
 static inline uint32_t
 bf_cell_limit(uint32_t cell_bits)
 {
+	assert(bf_is_cell_bits(cell_bits));
 	return (UINT32_C(1) << cell_bits) - 1;
 }
 

@@ -25,6 +25,10 @@ enum
 	AT_PAYLOAD = BF_HEADER_SIZE
 };
 
+_Static_assert(AT_PAYLOAD == AT_BITS + sizeof(uint64_t), "the payload follows the last field of the header");
+_Static_assert(BF_MAX_K <= UINT8_MAX, "k is one byte");
+_Static_assert(sizeof(float) == sizeof(uint32_t), "bf_load32() reads the bits of a rate");
+
 #define FLAG_SPARSE		1
 #define FLAG_SIZING		2
 #define FLAG_COUNTER	4
@@ -34,6 +38,9 @@ enum
 #define FLAGS_FILTER	(FLAG_SPARSE | FLAG_SIZING)
 #define FLAGS_COUNTER	(FLAGS_FILTER | FLAG_COUNTER | 3 << SHIFT_WIDTH | FLAG_LEVELS)
 #define MAX_WIDTH_CODE	2		/* 16 bits */
+
+_Static_assert(4 / 8 == 0 && 8 / 8 == 1 && 16 / 8 == MAX_WIDTH_CODE && 4 << MAX_WIDTH_CODE == 16,
+			   "cell_bits / 8 is the code of 4, 8 and 16 bits");
 
 static bf_status
 status(bf_error error, uint64_t got, uint64_t limit)
@@ -96,6 +103,7 @@ bf_class_known(uint32_t element_class)
 uint64_t
 bf_max_size(uint32_t cell_bits)
 {
+	assert(bf_is_cell_bits(cell_bits));
 	return BF_MAX_BITS / cell_bits;
 }
 
@@ -197,7 +205,6 @@ encode_flags(const bf_filter *filter, bool levels)
 {
 	uint32_t	flags = (filter->sparse ? FLAG_SPARSE : 0) | (filter->sizing ? FLAG_SIZING : 0);
 
-	/* 4, 8 and 16 bits have the codes 0, 1 and 2 */
 	if (bf_kind_of(&filter->params) == BF_COUNTER)
 		flags |= FLAG_COUNTER | filter->params.cell_bits / 8 << SHIFT_WIDTH |
 			(levels ? FLAG_LEVELS : 0);
@@ -271,6 +278,7 @@ bf_check_hashes(const bf_filter *filter, uint64_t from, uint64_t to)
 {
 	uint32_t	limit = bf_cell_limit(filter->params.cell_bits);
 
+	assert(from <= to && to <= filter->nhashes);
 	for (uint64_t i = from > 0 ? from : 1; i < to; i++)
 	{
 		if (bf_hash_at(filter->payload, i) <= bf_hash_at(filter->payload, i - 1))
@@ -306,6 +314,8 @@ bf_encode_header(const bf_filter *filter, uint8_t *bytes)
 	const bf_params *params = &filter->params;
 	bool		empty_counter = bf_kind_of(params) == BF_COUNTER && bf_is_empty(filter);
 
+	assert(check_size(filter).error == BF_OK && bf_class_known(params->element_class));
+	assert(params->k >= 1 && params->k <= BF_MAX_K && params->rate > 0 && params->rate < 1);
 	bytes[AT_VERSION] = BF_FORMAT_VERSION;
 	bytes[AT_LAYOUT] = (uint8_t) params->layout;
 	bytes[AT_FLAGS] = encode_flags(filter, filter->levels && !empty_counter);

@@ -15,6 +15,8 @@
 #define BF_HEADER_SIZE		28	/* bytes before the payload */
 #define BF_MAX_SIZE			(BF_HEADER_SIZE + BF_MAX_BITS / 8)
 
+_Static_assert(BF_MAX_SIZE < 1 << 30, "a value of PostgreSQL holds less than 1 GB");
+
 /* Why bytes are not a valid filter; got and limit are those of bf_status. */
 typedef enum bf_error
 {

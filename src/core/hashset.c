@@ -11,6 +11,8 @@ bf_hashset_read(const bf_hashset *set, size_t from, size_t to, uint64_t *out, ui
 {
 	size_t		count = 0;
 
+	assert(from <= to && to <= bf_hashset_slots(set));
+	assert(set->extra == NULL || numbers != NULL);
 	if (from == 0 && set->has_zero)
 	{
 		if (set->extra != NULL)
@@ -32,6 +34,7 @@ bf_hashset_compact(bf_hashset *set, size_t from, size_t to, size_t at)
 {
 	size_t		count = 0;
 
+	assert(at <= from && from <= to && to <= bf_hashset_slots(set));
 	for (size_t i = from; i < to; i++)
 	{
 		uint64_t	hash = set->slots[i];

@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "filter.h"
+
 typedef struct bf_hashset
 {
 	uint64_t   *slots;			/* 0 if empty; owned by the caller */
@@ -30,6 +32,9 @@ typedef struct bf_hashset
 } bf_hashset;
 
 #define BF_HASHSET_MIN_LOG2 4
+
+_Static_assert(BF_SIZING_LIMIT <= UINT32_MAX && BF_MAX_BITS / 8 / BF_HASH_BYTES <= UINT32_MAX,
+			   "count holds the hashes of the largest sparse filter");
 
 static inline size_t
 bf_hashset_slots(const bf_hashset *set)
@@ -91,23 +96,15 @@ bf_hashset_place(bf_hashset *set, uint64_t hash, bool *added)
 		set->slots[i] = hash;
 	}
 	set->count += *added;
+	assert(!*added || set->count <= bf_hashset_slots(set) / 4 * 3);
 	return i;
-}
-
-/* Adds a hash to a set that is not full.  True if the hash is new. */
-static inline bool
-bf_hashset_add(bf_hashset *set, uint64_t hash)
-{
-	bool		added;
-
-	(void) bf_hashset_place(set, hash, &added);
-	return added;
 }
 
 /* The number of the hash with an index, in a set that has numbers. */
 static inline uint32_t
 bf_hashset_number(const bf_hashset *set, size_t index)
 {
+	assert(set->extra != NULL && index <= bf_hashset_slots(set));
 	return set->extra[index] + UINT32_C(1);
 }
 
@@ -115,6 +112,7 @@ bf_hashset_number(const bf_hashset *set, size_t index)
 static inline void
 bf_hashset_set_number(bf_hashset *set, size_t index, uint32_t number)
 {
+	assert(number >= 1 && number <= BF_MAX_NUMBER);
 	set->extra[index] = (uint16_t) (number - 1);
 }
 

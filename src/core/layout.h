@@ -23,11 +23,20 @@ typedef struct bf_shape
 	uint32_t	k;
 } bf_shape;
 
+/* The size of a filter in bits is a multiple of this. */
+static inline uint32_t
+bf_size_unit(bf_layout layout)
+{
+	return layout == BF_BLOCKED ? BF_BLOCK_BITS : BF_WORD_BITS;
+}
+
 static inline bf_shape
 bf_shape_of(const bf_params *params)
 {
 	bf_shape	shape = {1, (uint32_t) params->m, params->k};
 
+	assert(params->k >= 1 && params->k <= BF_MAX_K);
+	assert(params->m <= BF_MAX_BITS && params->m % bf_size_unit(params->layout) == 0);
 	if (params->layout == BF_BLOCKED)
 	{
 		shape.nblocks = (uint32_t) (params->m / BF_BLOCK_BITS);
@@ -44,13 +53,6 @@ static inline bool
 bf_has_small_blocks(const bf_shape *shape)
 {
 	return shape->block_bits == BF_BLOCK_BITS;
-}
-
-/* The size of a filter in bits is a multiple of this. */
-static inline uint32_t
-bf_size_unit(bf_layout layout)
-{
-	return layout == BF_BLOCKED ? BF_BLOCK_BITS : BF_WORD_BITS;
 }
 
 /*

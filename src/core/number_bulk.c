@@ -9,6 +9,7 @@
  */
 #include "number_bulk.h"
 
+#include "bulk.h"
 #include "bytes.h"
 #include "cpu.h"
 
@@ -103,6 +104,8 @@ BODY bool
 bf_combine_numbers_body(uint8_t *dst, const uint8_t *src, size_t size, uint32_t cell_bits,
 						bf_combination combination)
 {
+	assert(bf_is_cell_bits(cell_bits) && cell_bits > 1);
+	assert(size % 32 == 0 && bf_apart(dst, size, src, size));
 	switch (combination)
 	{
 		case BF_SUM:
@@ -159,6 +162,7 @@ decay(uint8_t *numbers, size_t size, uint32_t by, uint32_t cell_bits)
 BODY void
 bf_decay_numbers_body(uint8_t *numbers, size_t size, uint32_t cell_bits, uint32_t by)
 {
+	assert(size % 32 == 0 && by <= bf_cell_limit(cell_bits));
 	BY_WIDTH(cell_bits, decay, numbers, size, by);
 }
 
@@ -194,6 +198,8 @@ threshold_nibbles(uint32_t numbers, uint32_t level)
 
 #define FLAGS 1024				/* at a time: these stay in the fastest cache */
 
+_Static_assert(FLAGS % 64 == 0, "gather_bytes() takes 8 flags, and npositions is a multiple of 64");
+
 BODY void
 threshold(uint8_t *restrict bits, const uint8_t *restrict numbers, size_t npositions, uint32_t level,
 		  uint32_t cell_bits)
@@ -228,10 +234,21 @@ BODY void
 bf_threshold_body(uint8_t *bits, const uint8_t *numbers, size_t npositions, uint32_t cell_bits,
 				  uint32_t level)
 {
+	assert(npositions % 64 == 0 && bf_apart(bits, npositions / 8, numbers, npositions / 8 * cell_bits));
+	assert(level >= 1 && level <= bf_cell_limit(cell_bits));
 	BY_WIDTH(cell_bits, threshold, bits, numbers, npositions, level);
 }
 
-/* The sum of some numbers, few enough that the narrow sum holds it. */
+/* Bytes at a time, by width: few enough that partial_sum() does not overflow. */
+#define BYTES_4		2048
+#define BYTES_8		256
+#define BYTES_16	65536
+
+_Static_assert(BYTES_4 * 2 * 15 <= UINT16_MAX, "16 bits hold the sum of numbers of 4 bits");
+_Static_assert(BYTES_8 * 255 <= UINT16_MAX, "16 bits hold the sum of numbers of 8 bits");
+_Static_assert(BYTES_16 / 2 * UINT64_C(65535) <= UINT32_MAX, "32 bits hold the sum of numbers of 16 bits");
+
+/* The sum of some numbers. */
 BODY uint32_t
 partial_sum(const uint8_t *numbers, size_t size, uint32_t cell_bits)
 {
@@ -252,8 +269,7 @@ partial_sum(const uint8_t *numbers, size_t size, uint32_t cell_bits)
 BODY uint64_t
 sum_of_numbers(const uint8_t *numbers, size_t size, uint32_t cell_bits)
 {
-	/* 4 bits: at most 2048 * 30; 8 bits: 256 * 255; 16 bits: 32768 * 65535 */
-	size_t		most = cell_bits == 4 ? 2048 : cell_bits == 8 ? 256 : 65536;
+	size_t		most = cell_bits == 4 ? BYTES_4 : cell_bits == 8 ? BYTES_8 : BYTES_16;
 	uint64_t	sum = 0;
 
 	for (size_t done = 0; done < size; done += most)
@@ -264,6 +280,7 @@ sum_of_numbers(const uint8_t *numbers, size_t size, uint32_t cell_bits)
 BODY uint64_t
 bf_sum_of_numbers_body(const uint8_t *numbers, size_t size, uint32_t cell_bits)
 {
+	assert(size % 32 == 0 && bf_is_cell_bits(cell_bits) && cell_bits > 1);
 	return BY_WIDTH(cell_bits, sum_of_numbers, numbers, size);
 }
 

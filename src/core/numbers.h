@@ -167,6 +167,7 @@ bf_change_usual_numbers(uint8_t *block, uint64_t hash, bf_combination combinatio
 static inline uint32_t
 bf_block_number(const uint8_t *block, const bf_shape *shape, uint32_t cell_bits, uint64_t hash)
 {
+	assert(bf_is_cell_bits(cell_bits) && cell_bits > 1);
 	if (bf_has_small_blocks(shape) && cell_bits == 4)
 		return bf_least_number(block, BF_BLOCK_BITS, 4, shape->k, hash);
 	return bf_least_number(block, shape->block_bits, cell_bits, shape->k, hash);
@@ -182,6 +183,8 @@ bf_numbers_change(uint8_t *numbers, const bf_shape *shape, uint32_t cell_bits, u
 {
 	uint8_t    *block = numbers + bf_block_offset(shape, hash) * cell_bits;
 
+	assert(combination != BF_DIFFERENCE ||
+		   bf_has_difference(bf_block_number(block, shape, cell_bits, hash), number, bf_cell_limit(cell_bits)));
 	if (!bf_has_small_blocks(shape))
 		bf_change_numbers(block, shape->block_bits, cell_bits, shape->k, hash, combination, number);
 	else if (cell_bits != 4)

@@ -66,6 +66,7 @@ bf_lookup_start(const bf_params *params, uint64_t hash)
 {
 	bf_lookup	lookup = {.shape = bf_shape_of(params), .cell_bits = params->cell_bits, .hash = hash};
 
+	assert(params->m != 0);
 	lookup.number = bf_cell_limit(lookup.cell_bits);
 	lookup.pieces = bf_has_small_blocks(&lookup.shape) ? 1 : lookup.shape.k;
 	return lookup;

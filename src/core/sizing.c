@@ -28,6 +28,8 @@
 #define PARTS_PER_BLOCK (PARTS_PER_BIT * BF_BLOCK_BITS)
 #define MOST_PARTS (PARTS_PER_BIT * BF_MAX_BITS)	/* in the largest filter */
 
+_Static_assert(2 * MOST_PARTS + PARTS_PER_BLOCK < UINT64_MAX / 2, "sums of parts do not overflow");
+
 /* A number of blocks has at most this many significant bits. */
 #define SIGNIFICANT_BITS 7
 
@@ -153,6 +155,7 @@ bf_classic_rate(uint32_t k, uint64_t m, uint64_t n)
 	double		covered[BF_MAX_K + 1];
 	double		rate = 0;
 
+	assert(k >= 1 && k <= BF_MAX_K && m > 1);
 	if (n == 0)
 		return 0;
 	if (m > EXACT_BITS)
@@ -226,6 +229,7 @@ bf_blocked_k(double rate)
 {
 	uint32_t	k = 1;
 
+	assert(rate > 0 && rate < 1);
 	while (rate < rate_bound[k + 1])
 		k++;
 	return k;
@@ -236,6 +240,7 @@ bf_classic_k(double rate)
 {
 	double		best = floor(-log2(rate) + 0.5);
 
+	assert(rate > 0 && rate < 1);
 	return best < 1 ? 1 : best > BF_MAX_K ? BF_MAX_K : (uint32_t) best;
 }
 
@@ -277,6 +282,7 @@ least(bf_predicate holds, const bf_solution *question, uint64_t low, uint64_t hi
 {
 	block_rates table;
 
+	assert(low < high);
 	start_block_rates(&table, question->k);
 	while (high - low > 1)
 	{
@@ -317,6 +323,7 @@ solve_cached(bf_solutions *solutions, bf_unknown unknown, uint32_t k, double rat
 {
 	bf_solution *solution = solutions->solution;
 
+	assert(k >= 1 && k <= BF_MAX_K && rate > 0 && rate < 1);
 	for (int i = 0; i < BF_SOLUTIONS; i++, solution++)
 	{
 		if (solution->unknown == unknown && solution->k == k && solution->rate == rate &&

@@ -41,6 +41,7 @@ bf_expected_range(uint64_t count, uint64_t hash, uint64_t *from, uint64_t *to)
 	uint64_t	middle = ((hash >> 32) * count) >> 32;
 	uint64_t	margin = (uint64_t) (2 * sqrt((double) count)) + 1;
 
+	assert(count > 0);
 	*from = middle > margin ? middle - margin : 0;
 	*to = count - middle > margin ? middle + margin : count;
 }
@@ -68,6 +69,7 @@ merge_hashes(bf_merge *merge, uint8_t *hashes, uint64_t max)
 	bool		intersect = merge->combination == BF_LESSER;
 	uint64_t	count = 0;
 
+	assert(merge->combination != BF_DIFFERENCE);
 	for (; max > 0 && !bf_merge_done(merge); max--)
 	{
 		bool		in_a;
@@ -119,6 +121,8 @@ merge_numbers(bf_merge *merge, uint8_t *hashes, uint8_t *numbers, uint64_t max)
 uint64_t
 bf_merge_entries(bf_merge *merge, uint8_t *hashes, uint8_t *numbers, uint64_t max)
 {
+	assert(merge->a->sparse && merge->b->sparse && max > 0);
+	assert(merge->a->params.cell_bits == merge->b->params.cell_bits);
 	if (bf_kind_of(&merge->a->params) == BF_FILTER)
 		return merge_hashes(merge, hashes, max);
 	return merge_numbers(merge, hashes, numbers, max);

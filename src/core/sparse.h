@@ -25,6 +25,7 @@ bf_hash_at(const uint8_t *hashes, uint64_t i)
 static inline const uint8_t *
 bf_numbers_of(const bf_filter *counter)
 {
+	assert(counter->sparse && bf_kind_of(&counter->params) == BF_COUNTER);
 	return counter->payload + BF_HASH_BYTES * counter->nhashes;
 }
 
@@ -32,6 +33,7 @@ bf_numbers_of(const bf_filter *counter)
 static inline uint32_t
 bf_number_of(const bf_filter *filter, uint64_t i)
 {
+	assert(i < filter->nhashes);
 	if (bf_kind_of(&filter->params) == BF_FILTER)
 		return 1;
 	return bf_load16(bf_numbers_of(filter) + BF_NUMBER_BYTES * i);

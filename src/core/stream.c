@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "block.h"
+#include "compatible.h"
 #include "sparse.h"
 
 bf_stream
@@ -15,6 +16,7 @@ bf_stream_start(const bf_filter *filter, uint64_t m)
 	bf_params	params = filter->params;
 	bf_stream	stream;
 
+	assert(m != 0 && (filter->sparse || bf_folds_to(&filter->params, m)));
 	params.m = m;
 	stream.filter = filter;
 	stream.shape = bf_shape_of(&params);
@@ -57,6 +59,8 @@ bf_stream_read(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 	uint32_t	wanted = stream->shape.nblocks;
 	uint32_t	present = bf_shape_of(&filter->params).nblocks;
 
+	assert(from + size <= (uint64_t) wanted * stream->shape.block_bits / 8);
+	assert(present == wanted || (from % BF_BLOCK_BYTES == 0 && size % BF_BLOCK_BYTES == 0));
 	if (filter->sparse)
 	{
 		memset(scratch, 0, size);

@@ -46,6 +46,8 @@ extern bf_stream bf_stream_start(const bf_filter *filter, uint64_t m);
 #define BF_STREAM_HASHES 65536
 #endif
 
+_Static_assert(BF_STREAM_HASHES > 0, "a call makes progress");
+
 extern const uint8_t *bf_stream_read(bf_stream *stream, uint64_t from, size_t size,
 									 uint8_t *scratch);
 extern const uint8_t *bf_stream_continue(bf_stream *stream, uint64_t from, size_t size,

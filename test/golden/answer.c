@@ -233,10 +233,10 @@ answer_combination(bool unite)
 {
 	bf_filter	a = asked_about(BF_FILTER);
 	bf_filter	b = asked_about(BF_FILTER);
-	bf_params	params;
+	bool		match = bf_compare_params(&a.params, &b.params) == BF_MATCH;
+	bf_params	params = match ? bf_combined_params(&a.params, &b.params) : a.params;
 
-	params = bf_combined_params(&a.params, &b.params);
-	if (bf_compare_params(&a.params, &b.params) != BF_MATCH)
+	if (!match)
 		puts("refused");
 	else if (a.params.m == 0 || b.params.m == 0)
 		print_of_unsized(&a, &b, &params, unite);

@@ -319,9 +319,10 @@ print_with_empty(const bf_filter *a, const bf_filter *b, bf_combination combinat
 static void
 print_combination(const bf_filter *a, const bf_filter *b, bf_combination combination)
 {
-	bf_filter	result = {.params = bf_combined_params(&a->params, &b->params)};
+	bool		match = bf_compare_params(&a->params, &b->params) == BF_MATCH;
+	bf_filter	result = {.params = match ? bf_combined_params(&a->params, &b->params) : a->params};
 
-	if (bf_compare_params(&a->params, &b->params) != BF_MATCH)
+	if (!match)
 		puts("refused");
 	else if (is_empty(b) || (is_empty(a) && combination != BF_DIFFERENCE))
 		print_with_empty(a, b, combination, &result.params);
