@@ -8,10 +8,12 @@
  */
 #include "pg/pg_compat.h"
 
-#include "core/hex.h"
+#include <ctype.h>
+
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "pg/sql_function.h"
+#include "utils/builtins.h"
 #include "value/errors.h"
 #include "value/value.h"
 
@@ -27,13 +29,27 @@ make_varlena(const uint8 *bytes, uint64 size)
 }
 
 static bool
+are_digits(const char *characters, uint64 count)
+{
+	bool		good = true;
+
+	for (uint64 i = 0; i < count; i++)
+		good &= isxdigit((unsigned char) characters[i]) != 0;
+	return good;
+}
+
+/* False if a character is not a digit; hex_decode() would skip white space. */
+static bool
 decode_digits(const char *digits, uint64 size, uint8 *bytes)
 {
 	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
 	{
+		Size		length = Min(CHUNK_BYTES, size - at);
+
 		CHECK_FOR_INTERRUPTS();
-		if (!bf_hex_decode(digits + 2 * at, Min(CHUNK_BYTES, size - at), bytes + at))
+		if (!are_digits(digits + 2 * at, 2 * length))
 			return false;
+		hex_decode(digits + 2 * at, 2 * length, (char *) bytes + at);
 	}
 	return true;
 }
@@ -115,7 +131,7 @@ output(FunctionCallInfo fcinfo, bf_kind kind)
 	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
 	{
 		CHECK_FOR_INTERRUPTS();
-		bf_hex_encode(bytes + at, Min(CHUNK_BYTES, size - at), digits + 2 * at);
+		hex_encode((const char *) bytes + at, Min(CHUNK_BYTES, size - at), digits + 2 * at);
 	}
 	digits[2 * size] = '\0';
 	PG_RETURN_CSTRING(text);

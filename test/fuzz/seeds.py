@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""seeds.py DIRECTORY: writes inputs made from test/golden/vectors.json to DIRECTORY/decode and
-DIRECTORY/hex, named by their SHA-1 as libFuzzer names its own. What they are made of is described in
-frame.h and hex.c."""
+"""seeds.py DIRECTORY: writes inputs made from test/golden/vectors.json to DIRECTORY/decode, named by
+their SHA-1 as libFuzzer names its own. What they are made of is described in frame.h."""
 
 import hashlib
 import json
@@ -38,7 +37,6 @@ def write_pairs(data):
         for options, pieces in ((0, 7), (3, 0)):
             frame = struct.pack("<BBH", options, pieces, len(first)) + first + second
             write(os.path.join(sys.argv[1], "decode"), frame)
-        write(os.path.join(sys.argv[1], "hex"), b"\3" + first.hex().encode())
 
 
 def main():

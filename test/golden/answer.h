@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "format.h"
-#include "hex.h"
 #include "layout.h"
 #include "reference.h"
 #include "sizing.h"
@@ -46,19 +45,23 @@ bytes_of(const char *digits, size_t *size)
 
 	*size = strcmp(digits, "-") == 0 ? 0 : strlen(digits) / 2;
 	bytes = allocate(*size);
-	if (!bf_hex_decode(digits, *size, bytes))
-		abort();
+	for (size_t i = 0; i < *size; i++)
+	{
+		unsigned	byte;
+
+		if (sscanf(digits + 2 * i, "%2x", &byte) != 1)
+			abort();
+		bytes[i] = (uint8_t) byte;
+	}
 	return bytes;
 }
 
 static inline void
 print_hex(const uint8_t *bytes, size_t size)
 {
-	char	   *digits = allocate(2 * size + 1);
-
-	bf_hex_encode(bytes, size, digits);
-	puts(digits);
-	free(digits);
+	for (size_t i = 0; i < size; i++)
+		printf("%02x", bytes[i]);
+	puts("");
 }
 
 /* Prints a filter with that payload. */
