@@ -98,7 +98,7 @@ probe(FunctionCallInfo fcinfo, bf_kind kind, int filter_argument, int argument, 
 	}
 	hash = site->literal ? hash_literal(site, hash_element, element, params->seed)
 		: hash_element(element, params->seed);
-	result = number ? read_opened(value, opened, hash) : probe_opened(value, opened, hash);
+	result = read_opened(value, opened, hash, number);
 	close_cached_filter(&site->last);
 	return result;
 }

@@ -147,7 +147,7 @@ change_argument(FunctionCallInfo fcinfo, bf_kind kind, bf_combination change, co
 		report_unsized(&params);
 	adopt_element_class(&params, element->element_class);
 	hash = element->hash(PG_GETARG_DATUM(1), params.seed);
-	read = read_opened(value, &opened, hash);
+	read = read_opened(value, &opened, hash, true);
 	if (!changes(change, &opened.filter, read, number))
 		PG_RETURN_DATUM(value);
 	if (opened.filter.payload == NULL)

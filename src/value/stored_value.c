@@ -217,26 +217,12 @@ read_stored_sparse(Datum value, OpenedValue *opened, uint64 hash, bool want_numb
 	return want_number ? read_stored_number(value, opened, found.index) : 1;
 }
 
-bool
-probe_slowly(Datum value, OpenedValue *opened, uint64 hash)
-{
-	const bf_filter *filter = &opened->filter;
-
-	if (filter->payload != NULL)
-		return bf_contains(filter, hash);
-	if (!filter->sparse)
-		return read_stored_dense(value, opened, hash) != 0;
-	return read_stored_sparse(value, opened, hash, false) != 0;
-}
-
 uint32
-read_slowly(Datum value, OpenedValue *opened, uint64 hash)
+read_slowly(Datum value, OpenedValue *opened, uint64 hash, bool want_number)
 {
-	const bf_filter *filter = &opened->filter;
-
-	if (filter->payload != NULL)
-		return bf_read(filter, hash);
-	if (!filter->sparse)
+	if (opened->filter.payload != NULL)
+		return bf_read(&opened->filter, hash);
+	if (!opened->filter.sparse)
 		return read_stored_dense(value, opened, hash);
-	return read_stored_sparse(value, opened, hash, opened->kind == BF_COUNTER);
+	return read_stored_sparse(value, opened, hash, want_number && opened->kind == BF_COUNTER);
 }

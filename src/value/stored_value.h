@@ -18,8 +18,7 @@ typedef struct OpenedValue
 {
 	bf_filter	filter;			/* payload is NULL if only the header was read */
 	bf_shape	shape;
-	const uint8 *bits;			/* of a dense filter in memory, else NULL */
-	const uint8 *numbers;		/* of a dense counter in memory, else NULL */
+	const uint8 *dense;			/* payload of a dense value in memory, else NULL */
 	bf_kind		kind;
 	uint64		cost;			/* of opening and probes so far; see SLICE_COST */
 } OpenedValue;
@@ -35,44 +34,29 @@ extern BloomValue *open_for_probes(Datum value, bf_kind kind, OpenedValue *opene
 /* Copies the payload, bf_payload_size() bytes, of an opened value. */
 extern void fetch_payload(Datum value, const OpenedValue *opened, uint8 *payload);
 
-/* Is a hash in the filter that was opened from this value? */
-static inline bool probe_opened(Datum value, OpenedValue *opened, uint64 hash);
-
-/* What a hash reads in the filter that was opened from this value. */
-static inline uint32 read_opened(Datum value, OpenedValue *opened, uint64 hash);
-
-/* The same for everything but a dense filter or counter in memory. */
-extern bool probe_slowly(Datum value, OpenedValue *opened, uint64 hash);
-extern uint32 read_slowly(Datum value, OpenedValue *opened, uint64 hash);
-
 /* Sets the address of the payload; NULL if it is not in memory. */
 static inline void
 move_opened(OpenedValue *opened, const uint8 *payload)
 {
-	const uint8 *dense = opened->filter.sparse ? NULL : payload;
-	bool		counter = opened->kind == BF_COUNTER;
-
 	opened->filter.payload = payload;
-	opened->bits = counter ? NULL : dense;
-	opened->numbers = counter ? dense : NULL;
+	opened->dense = opened->filter.sparse ? NULL : payload;
 }
 
-static inline bool
-probe_opened(Datum value, OpenedValue *opened, uint64 hash)
-{
-	if (likely(opened->bits != NULL))
-		return bf_bits_contain(opened->bits, &opened->shape, hash);
-	if (opened->numbers != NULL)
-		return read_opened(value, opened, hash) != 0;
-	return probe_slowly(value, opened, hash);
-}
+/* The same as read_opened(), for everything but a dense value in memory. */
+extern uint32 read_slowly(Datum value, OpenedValue *opened, uint64 hash, bool want_number);
 
+/*
+ * What a hash reads in the filter that was opened from this value: its number,
+ * or something else above 0 if only membership is wanted.
+ */
 static inline uint32
-read_opened(Datum value, OpenedValue *opened, uint64 hash)
+read_opened(Datum value, OpenedValue *opened, uint64 hash, bool want_number)
 {
-	if (likely(opened->numbers != NULL))
-		return bf_cells_read(opened->numbers, &opened->shape, opened->filter.params.cell_bits, hash);
-	return read_slowly(value, opened, hash);
+	uint32		cell_bits = opened->filter.params.cell_bits;
+
+	if (likely(opened->dense != NULL))
+		return bf_cells_read(opened->dense, &opened->shape, cell_bits, hash);
+	return read_slowly(value, opened, hash, want_number);
 }
 
 #endif							/* BF_STORED_VALUE_H */
