@@ -6,7 +6,7 @@
 #ifndef BF_BLOOM_AGG_H
 #define BF_BLOOM_AGG_H
 
-#include "postgres.h"
+#include "pg/pg_compat.h"
 
 #include "fmgr.h"
 

@@ -5,7 +5,7 @@
 #ifndef BF_ELEMENT_H
 #define BF_ELEMENT_H
 
-#include "postgres.h"
+#include "pg/pg_compat.h"
 
 #include "core/filter.h"
 #include "fmgr.h"

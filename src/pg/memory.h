@@ -5,7 +5,7 @@
 #ifndef BF_MEMORY_H
 #define BF_MEMORY_H
 
-#include "postgres.h"
+#include "pg/pg_compat.h"
 
 /* Loops over a filter check for interrupts once per this many bytes. */
 #define CHUNK_BYTES		(64 * 1024)

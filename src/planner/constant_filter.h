@@ -5,7 +5,7 @@
 #ifndef BF_CONSTANT_FILTER_H
 #define BF_CONSTANT_FILTER_H
 
-#include "postgres.h"
+#include "pg/pg_compat.h"
 
 #include "value/measure.h"
 #include "nodes/pathnodes.h"

@@ -5,7 +5,7 @@
 #ifndef BF_SUBQUERY_FILTER_H
 #define BF_SUBQUERY_FILTER_H
 
-#include "postgres.h"
+#include "pg/pg_compat.h"
 
 #include "nodes/pathnodes.h"
 
