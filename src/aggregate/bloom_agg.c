@@ -98,14 +98,20 @@ begin_default_build(FunctionCallInfo fcinfo, const BuildForm *form)
 	return begin_build(fcinfo, form, &params);
 }
 
+pg_noreturn static pg_noinline void
+report_null_argument(const char *message)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg_of(message)));
+}
+
 /* Reads the level of an element. */
 static uint32
 get_level(FunctionCallInfo fcinfo, uint32 cell_bits)
 {
 	if (PG_ARGISNULL(2))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("\"level\" must not be null")));
+		report_null_argument(gettext_noop("\"level\" must not be null"));
 	return check_number("level", PG_GETARG_INT32(2), cell_bits);
 }
 
@@ -145,16 +151,23 @@ build_self_sized(FunctionCallInfo fcinfo, const BuildForm *form)
 	PG_RETURN_POINTER(state);
 }
 
-static pg_noinline BuildState *
-begin_sized_build(FunctionCallInfo fcinfo, const BuildForm *form, double expected_items, double rate)
+/* The arguments that decide the size; they must not change within a group. */
+typedef struct SizeArguments
 {
-	uint32		cell_bits = bloom_types[form->kind].default_cell_bits;
-	bf_params	params = expected_items == 0 ? unsized_params(rate, cell_bits)
-		: solve_params(expected_items, rate, BF_BLOCKED, 0, cell_bits);
+	double		expected_items; /* 0 if the filter sizes itself */
+	double		rate;
+	uint32		cell_bits;
+} SizeArguments;
+
+static pg_noinline BuildState *
+begin_sized_build(FunctionCallInfo fcinfo, const BuildForm *form, const SizeArguments *size)
+{
+	bf_params	params = size->expected_items == 0 ? unsized_params(size->rate, size->cell_bits)
+		: solve_params(size->expected_items, size->rate, BF_BLOCKED, 0, size->cell_bits);
 	BuildState *state = begin_build(fcinfo, form, &params);
 
-	state->expected_items = expected_items;
-	state->rate = rate;
+	state->expected_items = size->expected_items;
+	state->rate = size->rate;
 	return state;
 }
 
@@ -165,54 +178,63 @@ format_expected_items(double expected_items)
 }
 
 static pg_noinline void
-report_changed_parameters(const BuildState *state, double expected_items, double rate)
+report_changed_size(const BuildState *state, const SizeArguments *size)
 {
+	uint32		cell_bits = state->accumulator.params.cell_bits;
+
+	if (cell_bits != size->cell_bits)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"counter_bits\" must not change within an aggregate"),
+				 errdetail("It was %u, and is now %u.", cell_bits, size->cell_bits)));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("expected number of elements and false-positive rate must not change within an aggregate"),
 			 errdetail("They were %s and %g, and are now %s and %g.",
 					   format_expected_items(state->expected_items), state->rate,
-					   format_expected_items(expected_items), rate)));
+					   format_expected_items(size->expected_items), size->rate)));
 }
 
-/*
- * Reads the arguments from `first` on: expected_items, 0 for NULL, and the rate,
- * if present.
- */
-static inline void
-get_size_arguments(FunctionCallInfo fcinfo, int first, double *expected_items, double *rate)
+/* Reads expected_items, where NULL means 0, and the rate and counter_bits if present. */
+static inline SizeArguments
+get_size_arguments(FunctionCallInfo fcinfo, const BuildForm *form)
 {
-	*expected_items = 0;
-	*rate = DEFAULT_RATE;
+	int			first = form->rest;
+	SizeArguments size = {0, DEFAULT_RATE, bloom_types[form->kind].default_cell_bits};
+
 	if (!PG_ARGISNULL(first))
 	{
-		*expected_items = PG_GETARG_FLOAT8(first);
-		check_expected_items(*expected_items);
+		size.expected_items = PG_GETARG_FLOAT8(first);
+		check_expected_items(size.expected_items);
 	}
 	if (PG_NARGS() > first + 1)
 	{
 		if (PG_ARGISNULL(first + 1))
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("false-positive rate must not be null")));
-		*rate = PG_GETARG_FLOAT8(first + 1);
+			report_null_argument(gettext_noop("false-positive rate must not be null"));
+		size.rate = PG_GETARG_FLOAT8(first + 1);
 	}
+	if (PG_NARGS() > first + 2)
+	{
+		if (PG_ARGISNULL(first + 2))
+			report_null_argument(gettext_noop("\"counter_bits\" must not be null"));
+		size.cell_bits = check_counter_bits(PG_GETARG_INT32(first + 2));
+	}
+	return size;
 }
 
-/* (element, expected_items) and (element, expected_items, rate) */
+/* (element, expected_items), then perhaps rate and counter_bits */
 static pg_attribute_always_inline Datum
 build_sized(FunctionCallInfo fcinfo, const BuildForm *form)
 {
 	BuildSite  *site = get_build_site(fcinfo, form);
 	BuildState *state = get_build_state(fcinfo, 0, form->kind);
-	double		expected_items;
-	double		rate;
+	SizeArguments size = get_size_arguments(fcinfo, form);
 
-	get_size_arguments(fcinfo, form->rest, &expected_items, &rate);
 	if (state == NULL)
-		state = begin_sized_build(fcinfo, form, expected_items, rate);
-	else if (state->expected_items != expected_items || state->rate != rate)
-		report_changed_parameters(state, expected_items, rate);
+		state = begin_sized_build(fcinfo, form, &size);
+	else if (state->expected_items != size.expected_items || state->rate != size.rate ||
+			 state->accumulator.params.cell_bits != size.cell_bits)
+		report_changed_size(state, &size);
 	add_argument(fcinfo, form, state, &site->element);
 	PG_RETURN_POINTER(state);
 }

@@ -81,6 +81,31 @@ SELECT bloom_sum_agg(c) = sum, bloom_count(bloom_union_agg(c), 2) AS greatest, b
 FROM (SELECT bloom_counter_agg(i, 100) AS c FROM generate_series(1, 3) AS i, generate_series(1, i) GROUP BY i) AS v,
 	(SELECT bloom_counter_agg(i, 100) AS sum FROM generate_series(1, 3) AS i, generate_series(1, i)) AS w GROUP BY sum;
 
+SELECT bloom_counter_agg(i, 5, 0.01, 8) = bloom_counter_agg(i, bloom_create_counter(5, 0.01, 8)) AS counts,
+	bloom_level_agg(i, i, 5, 0.01, 16) = bloom_level_agg(i, i, bloom_create_counter(5, 0.01, 16)) AS levels,
+	(bloom_info(bloom_counter_agg(i, NULL, 0.01, 16))).counter_bits AS self_sized
+FROM generate_series(1, 5) AS i;
+SELECT bloom_counter_agg(i, 5, 0.01, 5) FROM generate_series(1, 5) AS i;
+SELECT bloom_counter_agg(i, 5, 0.01, NULL) FROM generate_series(1, 5) AS i;
+SELECT bloom_counter_agg(i, 5, 0.01, i) FROM (VALUES (4), (8)) AS v (i);
+
+-- folding: the counter that is built at the smaller size
+SELECT bits, bloom_fold(large, small) = small AS counts, bloom_fold(level, small_level) = small_level AS levels
+FROM (VALUES (4), (8), (16)) AS v (bits), LATERAL (
+	SELECT bloom_counter_agg(i % 90, 400, 0.01, bits) AS large, bloom_counter_agg(i % 90, 100, 0.01, bits) AS small,
+		bloom_level_agg(i % 90, 1 + i % 15, 400, 0.01, bits) AS level,
+		bloom_level_agg(i % 90, 1 + i % 15, 100, 0.01, bits) AS small_level
+	FROM generate_series(1, 3000) AS i) AS w ORDER BY bits;
+SELECT i.positions < o.positions / 32 AS much_smaller, i.current_rate <= 0.01 AS kept, abs(i.total / o.total - 1) < 0.02 AS total
+FROM (SELECT bloom_counter_agg(x, 1 << 18) AS c FROM generate_series(1, 5000) AS x) AS v,
+	bloom_info(c) AS o, bloom_info(bloom_fold(c, 0.01)) AS i;
+SELECT bool_and(bloom_count(bloom_fold(c, 0.4), i) >= 2) AS kept
+FROM (SELECT bloom_counter_agg(x % 50, 1000) AS c FROM generate_series(0, 99) AS x) AS v, generate_series(0, 49) AS i;
+SELECT bloom_fold(bloom_counter_agg(i, 1000), 0.001) FROM generate_series(1, 1000) AS i;
+SELECT bloom_fold(bloom_counter_agg(i, 1000), bloom_create_counter(2000)) FROM generate_series(1, 1000) AS i;
+SELECT bloom_fold(bloom_counter_agg(i, 1000), bloom_create_counter(700)) FROM generate_series(1, 1000) AS i;
+SELECT bloom_fold(c, bloom_create_counter(100, 0.01, 8)) FROM counter;
+
 -- the empty counter without a size
 SELECT bloom_counter_agg(1) = bloom_sum_agg(c) AS same, bloom_sum_agg(c) = bloom_union_agg(c) AS neutral FROM counter WHERE false;
 SELECT c + none = c AS sum, c - none = c AS difference, c | none = c AS "union", c & none = bloom_create_counter(100) AS intersection
