@@ -22,7 +22,7 @@ COUNTERPARTS = {"bloom_create": "bloom_create_counter", "bloom_bytes": "bloom_co
                 "bloom_agg": "bloom_counter_agg", "bloomfilter": "bloomcounter"}
 # Arguments by name, for a call that fails only because of its element.
 ARGUMENTS = {"filter": "bloom_add(bloom_create(10), 1)", "counter": "bloom_add(bloom_create_counter(10), 1)",
-             "expected_items": "10", "false_positive_rate": "0.1", "times": "1", "level": "1"}
+             "expected_items": "10", "false_positive_rate": "0.1", "counter_bits": "4", "times": "1", "level": "1"}
 # Filters that do not combine.
 MISMATCHES = [("22023", "bloom_create(1000)", "bloom_create(1500)"),
               ("22023", "bloom_create(10)", "bloom_create(10, seed => 1)"),

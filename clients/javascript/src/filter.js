@@ -305,7 +305,7 @@ export class BloomFilter {
         return (order > 0 ? other : this).copy();
     }
 
-    /** A combination with a filter without a size. It reads values as the types that both declare. */
+    /** A result of this filter and another. While it is empty, it reads values as the type that either declares. */
     #declaring(other, result) {
         this.#checkType(other);
         result.#declared ??= this.#declared ?? other.#declared;
@@ -363,8 +363,7 @@ export class BloomFilter {
         if (why) {
             throw new RangeError(why);
         }
-        this.#checkType(like);
-        const folded = this.#resized(like.#m);
+        const folded = this.#declaring(like, this.#resized(like.#m));
         folded.#rate = like.#rate;
         return folded;
     }
