@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# needs: the installation of PostgreSQL, to which it adds a version
 """ALTER EXTENSION bloomtype UPDATE, from each version that is installed to the newest.
 
 Objects of every kind that can depend on the extension are made before the update and answer the same after it. The
