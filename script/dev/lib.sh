@@ -6,7 +6,15 @@
 #   BLOOMTYPE_WORK      the directory to use instead, which is then kept
 #   BLOOMTYPE_CONF      a file of additional server settings
 #   BLOOMTYPE_POSTGRES  a program to start instead of postgres
+#   BLOOMTYPE_BUILT     a $work whose copy of PostgreSQL, which PG_CONFIG then names, has
+#                       the extension: the script neither copies nor builds
 # shellcheck shell=bash
+
+if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
+    echo "$0 needs bash 4.4 or later, and this is $BASH_VERSION." \
+        "On macOS: brew install bash, and then \"\$(brew --prefix)/bin/bash $0\"" >&2
+    exit 1
+fi
 
 # The comment at the top of a script is its help. Its first paragraph is the usage.
 case ${1:-} in
@@ -48,13 +56,31 @@ die() {
     exit 1
 }
 
-# Prints the path of the pg_config to use, or nothing.
+has() {
+    command -v "$1" >/dev/null 2>&1
+}
+
+# Can this system install Debian's packages?
+has_apt() {
+    has apt-get && has dpkg-query
+}
+
+# Prints the number of processors. macOS has no nproc.
+processors() {
+    nproc 2>/dev/null || getconf _NPROCESSORS_ONLN
+}
+
+# Prints the path of the pg_config to use, or nothing. On Debian, pg_config in PATH may
+# come without a server.
 find_pg_config() {
+    local found
     if [[ ${PG_CONFIG:-} ]]; then
         command -v "$PG_CONFIG" || echo "$PG_CONFIG"
-    else
-        printf '%s\n' /usr/lib/postgresql/*/bin/pg_config | sort -V | sed -n '$p' | grep -v '\*' || true
+        return
     fi
+    found=$(printf '%s\n' /usr/lib/postgresql/*/bin/pg_config | sort -V | sed -n '$p' | grep -v '\*') || true
+    [[ $found ]] || has_apt || found=$(command -v pg_config) || true
+    [[ ! $found ]] || echo "$found"
 }
 
 # Sets PG_CONFIG and puts its programs first in PATH.
@@ -70,17 +96,34 @@ major_of() {
     "$1" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'
 }
 
+# What copy_postgres copies of a directory that may have other programs and headers, too.
+server_programs=(postgres postmaster initdb 'pg*' psql {create,drop,vacuum,reindex,cluster}db {create,drop}user
+    ecpg oid2name vacuumlo)
+client_headers=('libpq*' 'pg_config*.h' postgres_ext.h)
+
 # Copies that PostgreSQL to the directory $1 and uses the copy, so that installing the
 # extension changes no other server. PostgreSQL finds its files relative to its programs.
 copy_postgres() {
-    local option path copy
+    local option path pattern file copy
+    local -a names
     use_pg_config
+    [[ ! ${BLOOMTYPE_BUILT:-} ]] || return 0
     mkdir -p "$1"
     copy=$(cd "$1" && pwd -P)
-    for option in --bindir --pkglibdir --sharedir --includedir; do
+    for option in --bindir --includedir --pkglibdir --sharedir --pkgincludedir --includedir-server; do
         path=$("$PG_CONFIG" "$option")
         mkdir -p "$copy$path"
-        cp -a "$path/." "$copy$path"
+        case $option in
+        --bindir) names=("${server_programs[@]}") ;;
+        --includedir) names=("${client_headers[@]}") ;;
+        *) names=(.) ;;
+        esac
+        for pattern in "${names[@]}"; do
+            # shellcheck disable=SC2231  # expands the pattern
+            for file in "$path"/$pattern; do
+                [[ ! -e $file ]] || cp -pPR "$file" "$copy$path"
+            done
+        done
     done
     PG_CONFIG=$copy$("$PG_CONFIG" --bindir)/pg_config
     use_pg_config
@@ -109,8 +152,14 @@ make_work() {
     die "no temporary directory that the server can use"
 }
 
+# What else a script has started.
+stop_jobs() {
+    :
+}
+
 remove_work() {
     if [[ ${work:-} ]]; then
+        stop_jobs
         stop_servers
         [[ $work == "${BLOOMTYPE_WORK:-}" ]] || rm -rf "$work"
     fi
@@ -166,22 +215,63 @@ server_user() {
 }
 
 as_server() {
-    if ((EUID == 0)); then runuser -u "$(server_user)" -- "$@"; else "$@"; fi
+    if ((EUID != 0)); then
+        "$@"
+    elif has runuser; then
+        runuser -u "$(server_user)" -- "$@"
+    else
+        sudo -u "$(server_user)" -- "$@"
+    fi
 }
 
-# Copies the sources to $1, without the products of earlier builds.
+# Copies the sources to $1, without the products of earlier builds. Of sources that are
+# there it copies those that differ, and removes those that are gone, so that make builds
+# what changed.
 copy_sources() {
-    mkdir -p "$1"
-    tar -C "$top" -c --exclude=./.git --exclude='*.o' --exclude='*.bc' --exclude='*.so' --exclude='*.d' --exclude=./test/unit/build --exclude=./test/fuzz/build \
-        --exclude=node_modules . |
-        tar -C "$1" -x --no-same-owner
+    local difference directory file
+    local -a products=('*.o' '*.bc' '*.d' '*.so' '*.dylib' node_modules __pycache__)
+    rm -rf "$1.new"
+    mkdir -p "$1.new"
+    # Without -m, a file that is older than what make built of another version would not count as changed.
+    tar -C "$top" -cf - "${products[@]/#/--exclude=}" --exclude=./.git --exclude=./results --exclude=./test/unit/build \
+        --exclude=./test/fuzz/build . | tar -C "$1.new" -xmf - --no-same-owner
+    if [[ ! -e $1 ]]; then
+        mv "$1.new" "$1"
+        return
+    fi
+    LC_ALL=C diff -rq "${products[@]/#/--exclude=}" "$1" "$1.new" >"$1.differences" || true
+    while IFS= read -r difference; do
+        if [[ $difference =~ ^"Only in $1"(.new)?(/[^:]*)?": "(.*)$ ]]; then
+            directory=${BASH_REMATCH[2]} file=${BASH_REMATCH[3]}
+            [[ $directory/$file != /test/@(unit|fuzz)/build ]] || continue
+            if [[ ${BASH_REMATCH[1]} ]]; then
+                mv "$1.new$directory/$file" "$1$directory/"
+            else
+                rm -rf "${1:?}$directory/$file"
+            fi
+        elif [[ $difference =~ ^"Files $1/"(.*)" and $1.new/"(.*)" differ"$ && ${BASH_REMATCH[1]} == "${BASH_REMATCH[2]}" ]]; then
+            mv -f "$1.new/${BASH_REMATCH[1]}" "$1/${BASH_REMATCH[1]}"
+        else
+            rm -rf "$1"
+            mv "$1.new" "$1"
+            break
+        fi
+    done <"$1.differences"
+    rm -rf "$1.new"
 }
 
-# Copies the sources to $work/src and builds them in $work/build.
+# Copies the sources to $work/src and builds them in $work/build, or what changed.
 build() {
+    if [[ ${BLOOMTYPE_BUILT:-} ]]; then
+        ln -s "$BLOOMTYPE_BUILT/src" "$BLOOMTYPE_BUILT/build" "$work"
+        return
+    fi
     copy_sources "$work/src"
-    mkdir "$work/build"
-    in_build -j "$(nproc)" all >"$work/build.log" 2>&1 || { cat "$work/build.log"; return 1; }
+    # A change of flags changes all. make does not see that a file is gone.
+    [[ ! $work/src/Makefile -nt $work/build ]] || rm -rf "$work/build"
+    mkdir -p "$work/build"
+    rm -f "$work/build/bloomtype".{so,dylib}
+    in_build -j "$(processors)" all >"$work/build.log" 2>&1 || { cat "$work/build.log"; return 1; }
 }
 
 in_build() {
@@ -189,6 +279,7 @@ in_build() {
 }
 
 install_extension() {
+    [[ ! ${BLOOMTYPE_BUILT:-} ]] || return 0
     in_build install >"$work/install.log" 2>&1 || { cat "$work/install.log"; return 1; }
 }
 
@@ -198,13 +289,14 @@ start_server() {
 }
 
 start_server_in() {
-    local server=$work/$1
+    local server=$work/$1 locale=C
     mkdir "$server"
+    ! locale -a 2>/dev/null | grep -iqxE 'C\.utf-?8' || locale=C.UTF-8
     chown "$(server_user)" "$server"
     (
         cd "$server"
         as_server initdb --no-sync --pgdata=data --username=postgres --auth=trust \
-            --encoding=UTF8 --locale=C.UTF-8 >initdb.log 2>&1
+            --encoding=UTF8 --locale="$locale" >initdb.log 2>&1
     ) || { cat "$server/initdb.log"; die "initdb failed"; }
     cat >>"$server/data/postgresql.conf" <<END
 listen_addresses = ''
@@ -220,13 +312,25 @@ END
         as_server pg_ctl --pgdata=data --log=log --wait --timeout=300 --silent \
             ${BLOOMTYPE_POSTGRES:+-p "$BLOOMTYPE_POSTGRES"} start
     ) || { cat "$server/log"; die "the server did not start"; }
-    export PGHOST=$server PGPORT=5432 PGUSER=postgres PGDATABASE=postgres PGCLIENTENCODING=UTF8
+    connect_to "$1"
 }
 
+# Client programs then connect to the server in $work/$1.
+connect_to() {
+    export PGHOST=$work/$1 PGPORT=5432 PGUSER=postgres PGDATABASE=postgres PGCLIENTENCODING=UTF8
+}
+
+# Stops the server in $work/$1.
+stop_server() {
+    (cd "$work/$1" && as_server pg_ctl --pgdata=data --mode=immediate --wait --silent stop) || true
+}
+
+# Stops all servers in $work, and those that interrupted tests have left in its
+# temporary directories.
 stop_servers() {
-    local pid
-    for pid in "$work"/*/data/postmaster.pid; do
-        [[ ! -e $pid ]] ||
-            (cd "${pid%/data/*}" && as_server pg_ctl --pgdata=data --mode=immediate --wait --silent stop) || true
+    local pid server
+    for pid in "$work"/{,tmp/*/}*/data/postmaster.pid; do
+        server=${pid#"$work/"}
+        [[ ! -e $pid ]] || stop_server "${server%/data/*}"
     done
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# needs: the installation of PostgreSQL, to which it adds a version
 """ALTER EXTENSION bloomtype UPDATE, from each earlier version to the newest, at once and version by version.
 
 CREATE EXTENSION runs the same update scripts in an empty database, so an update can only differ where objects are in
