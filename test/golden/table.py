@@ -2,6 +2,7 @@
 """Writes the golden vectors as C tables, with all bytes that reference.py computes, for ../unit/test_golden.c. That
 program compares the core with them on any processor, without PostgreSQL."""
 
+import json
 import random
 from dataclasses import replace
 
@@ -16,7 +17,11 @@ def c_bytes(data):
 
 
 def c_name(text):
-    return '"' + text.encode("ascii", "replace").decode().replace("\\", "\\\\").replace('"', '\\"').replace("?", ".") + '"'
+    return json.dumps(text.encode("ascii", "backslashreplace").decode())
+
+
+def c_bool(truth):
+    return str(truth).lower()
 
 
 def c_array(kind, numbers):
@@ -45,16 +50,16 @@ def size_rows(document):
     for kind, rate, items, k, m in document["sizes"]:
         yield f"{layout(kind)}, {rate!r}, {items}, {k}, {m}, false"
     for vector in document["filters"] + document["counters"]:
-        if vector["items"] is not None:
-            yield f"{layout(vector['layout'])}, {vector['rate']!r}, {vector['items']}, {vector['k']}, {vector['m']}, false"
-        elif vector["m"] > 0:
-            distinct = len(set(golden.elements_of(vector)))
-            yield f"BF_BLOCKED, {vector['rate']!r}, {distinct}, {vector['k']}, {vector['m']}, true"
+        items, own = vector["items"], c_bool(vector["items"] is None)
+        if items is None:
+            items = len(set(golden.elements_of(vector)))
+        if items > 0:
+            yield f"{layout(vector['layout'])}, {vector['rate']!r}, {items}, {vector['k']}, {vector['m']}, {own}"
 
 
 def value(f):
     data = f.encode()
-    return f"{str(isinstance(f, ref.Counter)).lower()}, {c_bytes(data)}, {len(data)}"
+    return f"{c_bool(isinstance(f, ref.Counter))}, {c_bytes(data)}, {len(data)}"
 
 
 def reads(f, hashes):
@@ -74,8 +79,8 @@ def value_row(name, f, vector):
     numbers = vector.get("numbers") or [1] if vector else [1]
     total = f.total() if isinstance(f, ref.Counter) and not f.levels else -1
     estimates = ", ".join(map(c_double, (f.cardinality(), f.current_rate(), total)))
-    return (f"{c_name(name)}, {{{value(f)}}}, {first}, {written}, {len(elements)}, {c_array('const uint32_t', numbers)}, "
-            f"{len(numbers)}, {{{reads(f, hashes)}}}, {len(hashes[:5]) + 40}, {estimates}")  # fmt: skip
+    return (f"{c_name(name)}, {{{value(f)}}}, {first}, {written}, {len(elements)}, "
+            f"{c_array('const uint32_t', numbers)}, {len(numbers)}, {{{reads(f, hashes)}}}, {len(hashes[:5]) + 40}, {estimates}")  # fmt: skip
 
 
 def element_of(counter, an_element, number):
@@ -145,10 +150,10 @@ def all_value_rows(document, filters, counters):
 
 
 def refusal_rows(document):
-    for part, counter in (("refused", "false"), ("refused_counters", "true")):
+    for part in "refused", "refused_counters":
         for vector in document[part]:
             data = bytes.fromhex(vector["bytes"])
-            yield f"{c_name(vector['why'])}, {{{counter}, {c_bytes(data)}, {len(data)}}}"
+            yield f"{c_name(vector['why'])}, {{{c_bool(part != 'refused')}, {c_bytes(data)}, {len(data)}}}"
 
 
 def main():
