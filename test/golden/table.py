@@ -78,9 +78,12 @@ def value_row(name, f, vector):
         first, written = vector["series"][0], "NULL"
     numbers = vector.get("numbers") or [1] if vector else [1]
     total = f.total() if isinstance(f, ref.Counter) and not f.levels else -1
-    estimates = ", ".join(map(c_double, (f.cardinality(), f.current_rate(), total)))
-    return (f"{c_name(name)}, {{{value(f)}}}, {first}, {written}, {len(elements)}, "
-            f"{c_array('const uint32_t', numbers)}, {len(numbers)}, {{{reads(f, hashes)}}}, {len(hashes[:5]) + 40}, {estimates}")  # fmt: skip
+    row = [
+        c_name(name), f"{{{value(f)}}}", first, written, len(elements), c_array("const uint32_t", numbers),
+        len(numbers), f"{{{reads(f, hashes)}}}", len(hashes[:5]) + 40, c_double(f.cardinality()),
+        c_double(f.current_rate()), c_double(total),
+    ]  # fmt: skip
+    return ", ".join(map(str, row))
 
 
 def element_of(counter, an_element, number):
