@@ -2,15 +2,14 @@
  * frame.h
  *		The input of the target decode, and a mutator for it.
  *
- * Random changes hardly ever leave a valid filter or counter. So three times out
- * of four the mutator changes one field or the payload, and then mostly repairs
- * the rest, so that the decoder may accept it.
+ * Three times out of four the mutator changes one field or the payload, and then
+ * mostly repairs the rest, so that the decoder may accept it.
  */
 #ifndef FRAME_H
 #define FRAME_H
 
-#include "acceptable.h"
 #include "fuzz.h"
+#include "mend.h"
 #include "reference.h"
 
 #define FRAME_HEADER	4
@@ -62,124 +61,6 @@ typedef struct draft
 	size_t		size;
 	uint8_t		bytes[FRAME_ROOM];
 } draft;
-
-static void
-mend_header(draft *of, bool state)
-{
-	uint8_t    *bytes = of->bytes;
-	float		rate = get_rate(bytes);
-
-	bytes[0] = 1;
-	bytes[1] &= 1;
-	bytes[2] &= (bytes[2] & 4 ? 61 : 1) | (state ? 2 : 0);
-	if ((bytes[2] & 24) == 24)
-		bytes[2] ^= 16;
-	if (bytes[3] < 1 || bytes[3] > 32)
-		bytes[3] = 1 + bytes[3] % 32;
-	if (!known(get(bytes, 4, 4)))
-		put(bytes, 4, 4, classes[bytes[4] % NCLASSES]);
-	if (!(rate > 0 && rate < 1))
-		put(bytes, 8, 4, 0x3C23D70A);
-}
-
-/* The bits of a position: 1 in a filter. */
-static uint64_t
-position_bits(const draft *of)
-{
-	return of->bytes[2] & 4 ? counter_width(of->bytes) : 1;
-}
-
-/* Sorts the hashes, and gives those of a counter valid numbers. */
-static size_t
-mend_hashes(draft *of, uint64_t *random)
-{
-	uint64_t	hashes[FRAME_ROOM / 8];
-	bool		counter = of->bytes[2] & 4;
-	uint8_t    *payload = of->bytes + BF_HEADER_SIZE;
-	size_t		count = (of->size - BF_HEADER_SIZE) / (counter ? 10 : 8);
-	size_t		kept;
-	uint64_t	limit = (UINT64_C(1) << position_bits(of)) - 1;
-
-	for (size_t i = 0; i < count; i++)
-		hashes[i] = get(payload + 8 * i, 0, 8);
-	kept = sort_hashes(hashes, count);
-	put_hashes(payload, hashes, kept);
-	of->size = BF_HEADER_SIZE + (counter ? 10 : 8) * kept;
-	if (!counter)
-		return kept;
-	memmove(payload + 8 * kept, payload + 8 * count, 2 * kept);
-	for (uint8_t *at = payload + 8 * kept; at < of->bytes + of->size; at += 2)
-	{
-		uint64_t	number = get(at, 0, 2);
-
-		if (number < 1 || number > limit)
-			put(at, 0, 2, random_below(random, 2) ? limit : 1 + number % limit);
-	}
-	return kept;
-}
-
-static void
-mend_sparse(draft *of, uint64_t unit, uint64_t *random)
-{
-	size_t		count = mend_hashes(of, random);
-	uint64_t	width = position_bits(of);
-	uint64_t	most = BF_MAX_BITS / width;
-	uint64_t	least = ((of->bytes[2] & 4 ? 80 : 64) * count + 1) / width + 1;
-	uint64_t	m = get(of->bytes, 20, 8);
-
-	if (of->bytes[2] & 2)
-	{
-		of->bytes[1] = 0;
-		m = 0;
-	}
-	else if (m % unit != 0 || m > most || m < least)
-		m = (least / unit + 1 + random_below(random, 4)) * unit;
-	put(of->bytes, 20, 8, m);
-}
-
-/* A counter has a class, and may have levels, if and only if it has elements. */
-static void
-mend_class(draft *of)
-{
-	if (of->size > BF_HEADER_SIZE)
-	{
-		if (get(of->bytes, 4, 4) == 0)
-			put(of->bytes, 4, 4, 20);
-	}
-	else if (of->bytes[2] & 4)
-	{
-		put(of->bytes, 4, 4, 0);
-		of->bytes[2] &= (uint8_t) ~32;
-	}
-}
-
-/* Repairs a draft so that the decoder may accept it. */
-static void
-mend(draft *of, bool state, uint64_t *random)
-{
-	uint64_t	unit;
-	size_t		unit_bytes;
-
-	if (of->size < BF_HEADER_SIZE)
-	{
-		memset(of->bytes + of->size, 0, BF_HEADER_SIZE - of->size);
-		of->size = BF_HEADER_SIZE;
-	}
-	mend_header(of, state);
-	unit = of->bytes[1] == 0 ? BF_BLOCK_BITS : BF_WORD_BITS;
-	unit_bytes = unit / 8 * position_bits(of);
-	if (of->size - BF_HEADER_SIZE < unit_bytes)
-		of->bytes[2] |= 1;
-	if (of->bytes[2] & 1)
-		mend_sparse(of, unit, random);
-	else
-	{
-		of->bytes[2] &= (uint8_t) ~2;
-		of->size -= (of->size - BF_HEADER_SIZE) % unit_bytes;
-		put(of->bytes, 20, 8, (of->size - BF_HEADER_SIZE) / unit_bytes * unit);
-	}
-	mend_class(of);
-}
 
 /* Repeats or cuts the payload, to get sizes that divide one another. */
 static void
@@ -275,10 +156,10 @@ LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned in
 	if (random_below(&random, 8) == 0)
 		LLVMFuzzerMutate(options, 2, 2);
 	if (drafts[side].size < BF_HEADER_SIZE)
-		mend(&drafts[side], false, &random);
+		drafts[side].size = mend(drafts[side].bytes, drafts[side].size, false);
 	change(&drafts[side], &drafts[1 - side], &random);
 	if (random_below(&random, 8) > 0)
-		mend(&drafts[side], options[0] & 1 << side, &random);
+		drafts[side].size = mend(drafts[side].bytes, drafts[side].size, options[0] & 1 << side);
 	return write_frame(data, max_size, options, drafts);
 }
 

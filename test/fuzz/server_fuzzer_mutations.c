@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "acceptable.h"
+#include "mend.h"
 
 static void
 reserve(Bytes *bytes, size_t size)
@@ -100,17 +100,6 @@ is_filter(const uint8_t *bytes, size_t size)
 	return counters ? acceptable_counter(bytes, size, false) : acceptable(bytes, size, false);
 }
 
-/* Bits of a position, also in bytes with an invalid width. */
-static uint64_t
-position_bits(const Bytes *filter)
-{
-	unsigned int width = counter_width(filter->data);
-
-	if (!counters)
-		return 1;
-	return width > 0 ? width : 4;
-}
-
 static uint64_t
 positions(const Bytes *filter)
 {
@@ -120,14 +109,7 @@ positions(const Bytes *filter)
 static uint64_t
 most_positions(const Bytes *filter)
 {
-	return MAX_BITS / position_bits(filter);
-}
-
-/* Bytes of an element in the sparse form. */
-static size_t
-element_bytes(void)
-{
-	return counters ? 10 : 8;
+	return MAX_BITS / position_bits(filter->data);
 }
 
 uint32_t
@@ -139,7 +121,7 @@ filter_class(const Bytes *filter)
 uint64_t
 filter_bits(const Bytes *filter)
 {
-	return positions(filter) * position_bits(filter);
+	return positions(filter) * position_bits(filter->data);
 }
 
 void
@@ -148,72 +130,6 @@ make_key(const Bytes *filter, char *key, size_t size)
 	snprintf(key, size, "%d %d %d %d %016llx %llu", filter->data[LAYOUT], filter->data[FLAGS] & WIDTH,
 			 filter->data[K], (int) filter_class(filter), (unsigned long long) get(filter->data, SEED, 8),
 			 (unsigned long long) positions(filter));
-}
-
-/* The start is a hash.  The number of a counter's element may follow. */
-static int
-compare_hashes(const void *a, const void *b)
-{
-	uint64_t	x = get(a, 0, 8);
-	uint64_t	y = get(b, 0, 8);
-
-	return (x > y) - (x < y);
-}
-
-/* The number with the fewest changes that an element can have. */
-static uint64_t
-allowed_number(uint64_t number, uint64_t width)
-{
-	uint64_t	greatest = (UINT64_C(1) << width) - 1;
-
-	return number == 0 ? 1 : number > greatest ? greatest : number;
-}
-
-/* Sorts the elements, drops duplicates, and makes the numbers of a counter valid. */
-static void
-order_hashes(Bytes *bytes)
-{
-	uint8_t    *payload = bytes->data + HEADER;
-	size_t		step = element_bytes();
-	size_t		count = (bytes->size - HEADER) / step;
-	size_t		kept = 0;
-	uint8_t    *elements = malloc(count * step + 1);
-
-	for (size_t i = 0; i < count; i++)
-	{
-		memcpy(elements + step * i, payload + 8 * i, 8);
-		memcpy(elements + step * i + 8, payload + 8 * count + (step - 8) * i, step - 8);
-	}
-	qsort(elements, count, step, compare_hashes);
-	for (size_t i = 0; i < count; i++)
-	{
-		if (kept == 0 || memcmp(elements + step * (kept - 1), elements + step * i, 8) != 0)
-			memmove(elements + step * kept++, elements + step * i, step);
-	}
-	for (size_t i = 0; i < kept; i++)
-	{
-		memcpy(payload + 8 * i, elements + step * i, 8);
-		if (counters)
-			put(payload + 8 * kept + 2 * i, 0, 2,
-				allowed_number(get(elements + step * i, 8, 2), position_bits(bytes)));
-	}
-	bytes->size = HEADER + step * kept;
-	free(elements);
-}
-
-/* A sparse counter has a class, and perhaps levels, exactly if it has elements. */
-static void
-settle_empty(Bytes *bytes, Random *random)
-{
-	if (!counters)
-		return;
-	if (bytes->size == HEADER)
-	{
-		bytes->data[FLAGS] &= (uint8_t) ~LEVELS;
-		put(bytes->data, CLASS, 4, 0);
-	}
-	else if (filter_class(bytes) == 0)
-		put(bytes->data, CLASS, 4, classes[below(random, NCLASSES)]);
 }
 
 /* What marks a counter, its width and its contents; 0 for filters. */
@@ -225,15 +141,6 @@ draw_counter_flags(Random *random)
 	if (!counters)
 		return 0;
 	return (uint8_t) (flags[below(random, 4)] | (one_in(random, 3) ? LEVELS : 0));
-}
-
-/* The valid flags that differ least, without the representation. */
-static uint8_t
-repaired_counter_flags(uint8_t flags)
-{
-	if (!counters)
-		return 0;
-	return (uint8_t) (COUNTER | (flags & ((flags & WIDTH) == WIDTH ? 8 | LEVELS : WIDTH | LEVELS)));
 }
 
 /* Limits the time that a filter takes: few inputs may have many bits. */
@@ -314,12 +221,12 @@ fill_hashes(Bytes *bytes, uint64_t most, Random *random)
 	if (most > 500 && !one_in(random, 50))
 		most = 500;
 	count = one_in(random, 4) ? most : below(random, most + 1);
-	resize(bytes, HEADER + element_bytes() * count);
+	resize(bytes, HEADER + element_bytes(bytes->data) * count);
 	for (uint64_t i = 0; i < count; i++)
 		put(bytes->data, (int) (HEADER + 8 * i), 8, draw_hash(random));
 	for (uint64_t i = 0; counters && i < count; i++)
 		put(bytes->data, (int) (HEADER + 8 * count + 2 * i), 2, one_in(random, 4) ? random_word(random) : 1 + i % 9);
-	order_hashes(bytes);
+	bytes->size = mend_elements(bytes->data, bytes->size);
 }
 
 static void
@@ -329,8 +236,8 @@ fill_payload(Bytes *bytes, Random *random)
 
 	if (bytes->data[FLAGS] & SPARSE)
 	{
-		fill_hashes(bytes, filter_class(bytes) == 0 || m == 0 ? 0 : (m / 8 - 1) / element_bytes(), random);
-		settle_empty(bytes, random);
+		fill_hashes(bytes, filter_class(bytes) == 0 || m == 0 ? 0 : (m / 8 - 1) / element_bytes(bytes->data), random);
+		mend_class(bytes->data, bytes->size);
 		return;
 	}
 	resize(bytes, HEADER + m / 8);
@@ -381,50 +288,14 @@ make_filter(Bytes *bytes, Random *random)
 	fill_payload(bytes, random);
 }
 
-/* Makes bytes a filter with as few changes as possible. */
+/* Makes bytes a filter. */
 static void
-repair(Bytes *bytes, Random *random)
+repair(Bytes *bytes)
 {
-	uint8_t    *header;
-	uint64_t	multiple,
-				m;
-
 	if (bytes->size < HEADER)
 		resize(bytes, HEADER);
-	header = bytes->data;
-	header[VERSION] = 1;
-	header[LAYOUT] &= 1;
-	header[FLAGS] = (header[FLAGS] & SPARSE) | repaired_counter_flags(header[FLAGS]);
-	if (header[K] < 1 || header[K] > 32)
-		header[K] = (uint8_t) (1 + header[K] % 32);
-	if (!known(get(header, CLASS, 4)))
-		put(header, CLASS, 4, classes[below(random, NCLASSES)]);
-	if (!(get_rate(header) > 0 && get_rate(header) < 1))
-		put_rate(header, draw_rate(random));
-	multiple = header[LAYOUT] == 0 ? 512 : 64;
-
-	if (!(header[FLAGS] & SPARSE))
-	{
-		if (filter_class(bytes) == 0)
-			put(header, CLASS, 4, classes[below(random, NCLASSES)]);
-		m = 8 * (uint64_t) (bytes->size - HEADER) / position_bits(bytes);
-		m = m < multiple ? multiple : m - m % multiple;
-		put(header, BITS, 8, m);
-		resize(bytes, HEADER + filter_bits(bytes) / 8);
-		return;
-	}
-
-	m = positions(bytes);
-	if (filter_class(bytes) == 0)
-		bytes->size = HEADER;
-	order_hashes(bytes);
-	settle_empty(bytes, random);
-	if (m > most_positions(bytes))
-		m = draw_bits(random, header[LAYOUT]);
-	if (m * position_bits(bytes) / 8 <= bytes->size - HEADER)
-		m = 8 * (uint64_t) (bytes->size - HEADER) / position_bits(bytes) + multiple;
-	m += (multiple - m % multiple) % multiple;
-	put(header, BITS, 8, m);
+	bytes->data[FLAGS] = (uint8_t) ((bytes->data[FLAGS] & ~COUNTER) | (counters ? COUNTER : 0));
+	bytes->size = mend(bytes->data, bytes->size, false);
 }
 
 void
@@ -507,7 +378,7 @@ change_field(Bytes *bytes, Random *random)
 			put(header, BITS, 8, draw_bits(random, header[LAYOUT] & 1));
 			break;
 		case 9:
-			put(header, BITS, 8, 8 * (uint64_t) (bytes->size - HEADER) / position_bits(bytes) +
+			put(header, BITS, 8, 8 * (uint64_t) (bytes->size - HEADER) / position_bits(bytes->data) +
 				64 * (below(random, 5) - 2));
 			break;
 	}
@@ -594,7 +465,7 @@ cap_bits(Bytes *bytes, Random *random)
 	if (one_in(random, 200) || bytes->size < HEADER || !(bytes->data[FLAGS] & SPARSE) ||
 		positions(bytes) <= limit || positions(bytes) > most_positions(bytes))
 		return;
-	least = 8 * (uint64_t) (bytes->size - HEADER) / position_bits(bytes) / 512 * 512 + 512;
+	least = 8 * (uint64_t) (bytes->size - HEADER) / position_bits(bytes->data) / 512 * 512 + 512;
 	put(bytes->data, BITS, 8, least > limit ? least : limit);
 }
 
@@ -619,7 +490,7 @@ mutate(Bytes *bytes, const Bytes *other, Random *random)
 			change_bytes(bytes, first, other, random);
 	}
 	if (one_in(random, 6))
-		repair(bytes, random);
+		repair(bytes);
 	cap_bits(bytes, random);
 }
 

@@ -17,7 +17,7 @@ from tap import done, ok, part, same, skip
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Files that may name an archive or a package with its version.
 NAMING = ["README.md", "CONTRIBUTING.md", "doc/*.md", "Makefile", "Dockerfile*", "debian/*", "packaging/*",
-          ".github/**/*"]  # fmt: skip
+          ".github/**/*", "clients/*/README.md"]  # fmt: skip
 # By version: the script that leads to it, from nothing or from the version before.
 RELEASED = {
     "1.0.0": ("bloomtype--1.0.0.sql", "a111b98d30891868cab0b6a9f6ed887c629e28ade8ac5a902acf225368af9f00"),
