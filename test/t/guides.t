@@ -450,6 +450,7 @@ def test_report():
             same(looked_at, sample, f"a sample of {sample} filters reads that many")
         check_hidden_filters(session)
         check_nested_filters(session)
+        check_locked(session)
         check_rights(session)
         check_attack(session)
 
@@ -504,6 +505,16 @@ def check_nested_filters(session):
          "and has those inside of domains, arrays and composites")  # fmt: skip
     overfull = {"d": 1, "a[]": 1, "l[]": 2, "n.p.a f": 1, "n.ps[].a f": 2, "ps[].a f": 3}
     same({row[0]: int(row[3]) for row in rows if row[3] != "0"}, overfull, "and which of them are overfull")
+
+
+def check_locked(session):
+    """A table without a filter may be locked."""
+    session.ask("CREATE TABLE locked (i int)")
+    with Session() as other:
+        other.each("BEGIN", "LOCK TABLE locked")
+        session.ask("SET statement_timeout = '9s'")
+        same(session.attempt("SELECT count(*) FROM filter_report()")[1], "00000", "and waits for no other table")
+    session.ask("RESET statement_timeout")
 
 
 ATTACK = """
