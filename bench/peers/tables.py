@@ -100,8 +100,6 @@ def membership():
           ([CODE.get(peer, peer), *(cells(rows, case, peer, n)[0] for n in sizes)] for peer in PEERS
            if any((case, peer, n, KEYS) in rows for n in sizes)))  # fmt: skip
     whole_queries(rows, top)
-    for case, n in sorted({(case, n) for case, _, n, metric in rows if "texts" in case and metric == "memory"}):
-        answers(rows, case, n)
 
 
 def answers(rows, case, n):
@@ -123,7 +121,7 @@ def whole_queries(rows, n):
     table((title(case, n), "time", "ratio", "built once", "built in each query"),
           ([CODE.get(peer, peer), time(of("time", peer, case), 1e6), ratio(of("time", peer, case)),
             time(of("build once", peer), 1e6), time(of("build in each query", peer), 1e6)]
-           for peer in PEERS if of("time", peer, case) or of("bytes", peer)))  # fmt: skip
+           for peer in PEERS if of("time", peer, case)))  # fmt: skip
 
 
 def outside():
@@ -142,7 +140,7 @@ def outside():
 def routing():
     """Ratios of the peers to the filter, whose own figure is the first column."""
     rows = read("routing")
-    peers = "B-tree (key)", "B-tree (key, set)", "GIN on bigint[]"
+    peers = "B-tree (key)", "GIN on bigint[]"
     for sets, name in ("500 sets", "500 sets of 2,000 to 20,000 keys"), ("50,000 sets", "50,000 sets of 200 keys"):
         cases = [case for case in dict.fromkeys(case for case, *_ in rows) if case.startswith(sets + ", ")]
         of = {(case, peer, metric): row for (case, peer, _, metric), row in rows.items() if case.startswith(sets)}
@@ -157,7 +155,7 @@ def routing():
             if adds:
                 lines.append(["the same, WAL", size(of[case, "bloomfilter", "WAL"]),
                               *(number(of[case, peer, "WAL"]["ratio_median"]) for peer in peers)])  # fmt: skip
-        table((name, "bloomfilter", "B-tree `(key)`", "B-tree `(key, set)`", "GIN"), lines)
+        table((name, "bloomfilter", "B-tree", "GIN"), lines)
 
 
 def percent(row):
@@ -191,16 +189,6 @@ def distinct():
             own, 1e6 if own["unit"] == "ms" else 1)  # fmt: skip
         lines.append([name, shown, *(ratio(found.get(peer)) for peer in peers)])
     table(("10 million rows", "bloomfilter", "hll", "hll, 10 kB", "filter of a given size", "`count(DISTINCT)`"), lines)
-    peers = "bloomfilter", "hll", "pg_stats.n_distinct"
-    lines = {}
-    for (case, peer, n, _), row in rows.items():
-        if case.startswith("distinct of all rows") and peer in peers:
-            lines.setdefault((case.rsplit(" ", 1)[1], n), {})[peer] = percent(row)
-    table(("distinct values of ten million rows", "frequencies", "error of bloomfilter", "of hll",
-           "of `pg_stats.n_distinct`"),
-          (["{:,}".format(n), "alike" if kind == "uniform" else "a few frequent, many rare",
-            *(errors[peer] for peer in peers)]
-           for (kind, n), errors in sorted(lines.items(), key=lambda line: (line[0][0] == "skewed", line[0][1]))))  # fmt: skip
 
 
 def joins():

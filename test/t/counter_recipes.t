@@ -10,7 +10,7 @@ import re
 import time
 
 from recipes import DOC, block
-from session import Session, extension_schema, run
+from session import Session, extension_schema, in_thread, run
 from tap import note, ok, same
 import counter_recipes as recipes
 
@@ -81,6 +81,32 @@ def ticks():
                         lambda held, sent: min(max(held - 10, 0) + sent, 255))  # fmt: skip
 
 
+def meeting(create, tick, name, raise_one, expected):
+    """A tick that waits for a session which changes the same counter."""
+    with Session() as first, Session() as second:
+        first.ask(block("counting.md", create))
+        first.each("BEGIN", raise_one)
+        waiting = in_thread(second.attempt, block("counting.md", tick))
+        while first.ask(f"SELECT {first.pid} = ANY (pg_blocking_pids({second.pid}))") != ["t"]:
+            time.sleep(0.01)
+        first.ask("COMMIT")
+        same(waiting.result(60)[1], "00000", f"{name}: a tick waits for another session")
+        got = first.ask(f"SELECT bloom_count(c, x) FROM recipes, unnest('{{-1,4711}}'::int[]) AS x WHERE name = '{name}'")
+        same(got, expected, f"{name}: and loses neither its change nor the rows of the tick")
+        first.ask(f"DELETE FROM recipes WHERE name = '{name}'")
+
+
+def meetings():
+    with Session() as s:
+        s.ask("CREATE TABLE IF NOT EXISTS recipes (name text PRIMARY KEY, c bloomcounter NOT NULL)")
+    meeting("CREATE TABLE events (session", "bloom_decay(c) |", "live",
+            "UPDATE recipes SET c = bloom_raise(c, -1, 11) WHERE name = 'live'", ["10", "11"])  # fmt: skip
+    meeting("CREATE TABLE request_log (client", "bloom_decay(c, 10) +", "buckets",
+            "UPDATE recipes SET c = bloom_add(c, 4711, 25) WHERE name = 'buckets'", ["31", "15"])  # fmt: skip
+    with Session() as s:
+        s.ask("DROP TABLE events, request_log")
+
+
 def lonely_node():
     with own_session() as s:
         s.ask(block("counting.md", "CREATE TABLE links", "CREATE TABLE nodes"))
@@ -107,7 +133,7 @@ def no_rows():
         same(got, ["t" if answer == "`NULL`" else "f"], f"{call} over no rows is {answer}")
 
 
-run(tables, ticks, lonely_node, no_rows,
+run(tables, ticks, meetings, lonely_node, no_rows,
     recipe(recipes.one_hit_wonders, 50000),
     recipe(recipes.time_to_live, 1500),
     recipe(recipes.rate_limits, 2000),
