@@ -132,7 +132,7 @@ bf_block_add(uint8_t *block, const bf_shape *shape, uint64_t hash)
 }
 
 /* True if all of an element's bits are set in its block. */
-static inline bool
+static inline __attribute__((always_inline)) bool
 bf_block_contains(const uint8_t *block, const bf_shape *shape, uint64_t hash)
 {
 	if (bf_has_small_blocks(shape))

@@ -11,7 +11,7 @@
  * The number of an element in a counter: never below the truth, or the limit of
  * the numbers.  In a filter 1 if bf_contains(), else 0.
  */
-static inline uint32_t
+static inline __attribute__((always_inline)) uint32_t
 bf_read(const bf_filter *filter, uint64_t hash)
 {
 	bf_shape	shape;

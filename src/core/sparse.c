@@ -47,7 +47,7 @@ bf_expected_range(uint64_t count, uint64_t hash, uint64_t *from, uint64_t *to)
 }
 
 /* Reads the least remaining hash, and tells which sides have it. */
-static inline uint64_t
+static inline __attribute__((always_inline)) uint64_t
 next_hash(bf_merge *merge, bool *in_a, bool *in_b)
 {
 	bool		a_left = merge->i < merge->a->nhashes;
@@ -63,7 +63,7 @@ next_hash(bf_merge *merge, bool *in_a, bool *in_b)
 }
 
 /* An intersection keeps the hashes that both sides have, a union keeps all. */
-static uint64_t
+static inline __attribute__((always_inline)) uint64_t
 merge_hashes(bf_merge *merge, uint8_t *hashes, uint64_t max)
 {
 	bool		intersect = merge->combination == BF_LESSER;
@@ -85,7 +85,7 @@ merge_hashes(bf_merge *merge, uint8_t *hashes, uint64_t max)
 	return count;
 }
 
-static uint64_t
+static inline __attribute__((always_inline)) uint64_t
 merge_numbers(bf_merge *merge, uint8_t *hashes, uint8_t *numbers, uint64_t max)
 {
 	uint32_t	limit = bf_cell_limit(merge->a->params.cell_bits);
@@ -121,9 +121,22 @@ merge_numbers(bf_merge *merge, uint8_t *hashes, uint8_t *numbers, uint64_t max)
 uint64_t
 bf_merge_entries(bf_merge *merge, uint8_t *hashes, uint8_t *numbers, uint64_t max)
 {
+	/* copies, which stores to hashes cannot change, stay in registers */
+	bf_filter	a = *merge->a;
+	bf_filter	b = *merge->b;
+	bf_merge	state = *merge;
+	uint64_t	count;
+
+	state.a = &a;
+	state.b = &b;
 	assert(merge->a->sparse && merge->b->sparse && max > 0);
 	assert(merge->a->params.cell_bits == merge->b->params.cell_bits);
-	if (bf_kind_of(&merge->a->params) == BF_FILTER)
-		return merge_hashes(merge, hashes, max);
-	return merge_numbers(merge, hashes, numbers, max);
+	if (bf_kind_of(&a.params) == BF_FILTER)
+		count = merge_hashes(&state, hashes, max);
+	else
+		count = merge_numbers(&state, hashes, numbers, max);
+	merge->i = state.i;
+	merge->j = state.j;
+	merge->misfit = state.misfit;
+	return count;
 }
