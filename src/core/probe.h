@@ -48,8 +48,8 @@ bf_contains(const bf_filter *filter, uint64_t hash)
  *		return lookup.number;
  *
  * In the blocked layout the only piece is the element's block.  In the classic
- * layout each piece is the byte or two of one cell: if half of the bits are set, an absent
- * element reads two of them on average.
+ * layout each piece is the byte or two of one cell: if half of the bits are set,
+ * an absent element reads two of them on average.
  */
 typedef struct bf_lookup
 {

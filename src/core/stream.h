@@ -35,8 +35,8 @@ extern bf_stream bf_stream_start(const bf_filter *filter, uint64_t m);
  * Returns bytes [from, from + size) of the bits, in scratch or in the filter
  * itself.  Read pieces in ascending order without gaps.  A piece of a sparse or
  * folded filter consists of whole blocks, so a sparse classic filter is one
- * piece; expand a large one by bf_expand() (dense.h) instead.  Returns NULL if it finds
- * the hashes of a sparse filter out of order.
+ * piece; expand a large one by bf_expand() (dense.h) instead.  Returns NULL if
+ * it finds the hashes of a sparse filter out of order.
  *
  * An attacker can choose millions of hashes for one piece.  One call adds at
  * most BF_STREAM_HASHES.  While it leaves stream->unfinished set, call
