@@ -226,7 +226,9 @@ combine_arguments(FunctionCallInfo fcinfo, bf_kind kind, bf_combination combinat
 	if (combination == BF_DIFFERENCE && operands[1].params.m == 0)
 		result.params = operands[0].params;
 	only = only_operand(operands, combination);
-	if (only >= 0 && combination != BF_LESSER)
+	if (only >= 0 && combination == BF_LESSER)
+		PG_RETURN_POINTER(make_empty_value(&result.params));
+	if (only >= 0)
 		return return_operand(PG_GETARG_DATUM(only), &operands[only], &result.params);
 	for (int i = 0; kind == BF_FILTER && combination == BF_GREATER && i < 2; i++)
 	{

@@ -100,7 +100,7 @@ open_bytes(const golden_bytes *bytes, bf_filter *filter)
 	bf_status	status;
 
 	memcpy(copy, bytes->data, bytes->size);
-	status = bf_decode(copy, bytes->size, bytes->counter ? BF_COUNTER_VALUE : BF_VALUE, filter);
+	status = bf_decode(copy, bytes->size, bytes->counter ? BF_COUNTER : BF_FILTER, BF_VALUE, filter);
 	if (status.error == BF_OK && filter->sparse)
 		status = bf_check_hashes(filter, 0, filter->nhashes);
 	if (status.error != BF_OK)
@@ -185,9 +185,9 @@ element_hash(const golden_set *set, uint64_t i, uint64_t seed)
 static void
 check_elements(const golden_set *set, const bf_filter *filter)
 {
-	bf_update	update = bf_update_of(&filter->params, filter->levels);
+	bf_update	update = bf_update_of(&filter->params, filter->levels ? BF_GREATER : BF_SUM);
 	uint8_t    *payload = allocate(bf_payload_size(filter));
-	uint32_t	limit = set->bytes.counter ? bf_number_limit(filter->params.counter_bits) : 1;
+	uint32_t	limit = bf_cell_limit(filter->params.cell_bits);
 
 	for (uint64_t i = 0; i < set->count; i++)
 	{
@@ -209,9 +209,9 @@ sum_of(const bf_filter *counter)
 	uint64_t	sum = 0;
 
 	if (!counter->sparse)
-		return bf_sum_of_numbers(counter->payload, bf_payload_size(counter), counter->params.counter_bits);
+		return bf_sum_of_numbers(counter->payload, bf_payload_size(counter), counter->params.cell_bits);
 	for (uint64_t i = 0; i < counter->nhashes; i++)
-		sum += bf_number_of(counter->payload, counter->nhashes, i);
+		sum += bf_number_of(counter, i);
 	return sum;
 }
 
@@ -222,7 +222,7 @@ bits_of(const golden_set *set, const bf_filter *filter)
 	uint8_t    *bits = allocate(filter->params.m / 8);
 
 	if (set->bytes.counter)
-		bf_threshold(bits, filter->payload, filter->params.m, filter->params.counter_bits, 1);
+		bf_threshold(bits, filter->payload, filter->params.m, filter->params.cell_bits, 1);
 	else
 		memcpy(bits, filter->payload, filter->params.m / 8);
 	return bits;
@@ -288,10 +288,10 @@ test_refusals(void)
 
 /* A payload of the given parameters, with the elements of a sparse or folded filter. */
 static uint8_t *
-dense_image(const bf_filter *filter, const bf_params *params, bool raises)
+dense_image(const bf_filter *filter, const bf_params *params, bf_combination combination)
 {
 	bf_filter	dense = {.params = *params};
-	bf_update	update = bf_update_of(params, raises);
+	bf_update	update = bf_update_of(params, combination);
 	uint8_t    *image = allocate(bf_payload_size(&dense));
 
 	if (filter->sparse)
@@ -299,7 +299,8 @@ dense_image(const bf_filter *filter, const bf_params *params, bool raises)
 	else if (filter->params.m == params->m)
 		memcpy(image, filter->payload, bf_payload_size(&dense));
 	else
-		bf_fold(image, filter->payload, params->m / BF_BLOCK_BITS, filter->params.m / params->m);
+		bf_fold_cells(image, filter->payload, params->m / BF_BLOCK_BITS, filter->params.m / params->m,
+					  params->cell_bits, combination);
 	return image;
 }
 
@@ -312,11 +313,7 @@ combine_elements(uint8_t *image, const bf_params *params, const bf_filter *b, bf
 	{
 		uint64_t	hash = bf_hash_at(b->payload, i);
 
-		if (params->counter_bits == 0)
-			bf_bits_add(image, &shape, hash);
-		else
-			bf_numbers_change(image, &shape, params->counter_bits, hash, combination,
-							  bf_number_of(b->payload, b->nhashes, i));
+		bf_cells_change(image, &shape, params->cell_bits, hash, combination, bf_number_of(b, i));
 	}
 }
 
@@ -332,22 +329,18 @@ dense_result(const golden_operation *operation, const bf_filter *a, const bf_fil
 	if (operation->operator == AT_LEAST)
 	{
 		image = allocate(size);
-		bf_threshold(image, a->payload, params->m, a->params.counter_bits, operation->number);
+		bf_threshold(image, a->payload, params->m, a->params.cell_bits, operation->number);
 		return image;
 	}
-	image = dense_image(a, params, combination == BF_GREATER);
+	image = dense_image(a, params, combination == BF_GREATER ? BF_GREATER : BF_SUM);
 	if (operation->operator == DECAY)
-		bf_decay_numbers(image, size, params->counter_bits, operation->number);
+		bf_decay_numbers(image, size, params->cell_bits, operation->number);
 	else if (operation->operator == FOLD)
 		return image;
 	else if (b->sparse)
 		combine_elements(image, params, b, combination);
-	else if (params->counter_bits != 0)
-		each(bf_combine_numbers(image, b->payload, size, params->counter_bits, combination), "no difference");
-	else if (combination == BF_GREATER)
-		bf_or(image, b->payload, size);
 	else
-		bf_and(image, b->payload, size);
+		each(bf_combine_cells(image, b->payload, size, params->cell_bits, combination), "no difference");
 	return image;
 }
 
@@ -358,16 +351,9 @@ sparse_result(bf_combination combination, const bf_filter *a, const bf_filter *b
 	uint64_t	most = a->nhashes + b->nhashes;
 	uint8_t    *payload = allocate((BF_HASH_BYTES + BF_NUMBER_BYTES) * (most + wanted->nhashes));
 	uint8_t    *numbers = payload + BF_HASH_BYTES * most;
-	bf_merge	merge = {.a = a->payload, .acount = a->nhashes, .b = b->payload, .bcount = b->nhashes};
-	uint64_t	count;
+	bf_merge	merge = {.a = a, .b = b, .combination = combination};
+	uint64_t	count = bf_merge_entries(&merge, payload, numbers, UINT64_MAX);
 
-	if (wanted->params.counter_bits != 0)
-		count = bf_merge_numbers(&merge, combination, bf_number_limit(wanted->params.counter_bits), payload, numbers,
-								 UINT64_MAX);
-	else if (combination == BF_GREATER)
-		count = bf_merge_union(&merge, payload, UINT64_MAX);
-	else
-		count = bf_merge_intersection(&merge, payload, UINT64_MAX);
 	each(count == wanted->nhashes && !merge.misfit, "%" PRIu64 " hashes", count);
 	memmove(payload + BF_HASH_BYTES * wanted->nhashes, numbers, BF_NUMBER_BYTES * wanted->nhashes);
 	return payload;
