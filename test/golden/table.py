@@ -115,7 +115,8 @@ def one_operand_rows(vector, f, result):
 
 
 def operation_rows(vector, operands, result):
-    """Steps of two operands. One that takes what a dense operand reads of single hashes is the extension's."""
+    """Steps of two operands. The extension's own are those without a size, which may differ in parameters, and those
+    that take what a dense operand reads of single hashes."""
     operator = COMBINATIONS.get(vector["operation"])
     if operator is None:
         yield from one_operand_rows(vector, operands[0], result)
@@ -123,7 +124,7 @@ def operation_rows(vector, operands, result):
     for i, b in enumerate(operands[1:], 2):
         a = operands[0] if i == 2 else step
         step = result if i == len(operands) else COMBINE[type(a), operator](a, b)
-        if not step.sparse or (a.sparse and b.sparse):
+        if a.m and b.m and (not step.sparse or (a.sparse and b.sparse)):
             yield operation_row(operator, 0, a, b, step)
 
 
