@@ -120,22 +120,21 @@ static pg_attribute_always_inline void
 add_argument(FunctionCallInfo fcinfo, const BuildForm *form, BuildState *state,
 			 const ElementType *element)
 {
-	bf_params  *params = &state->accumulator.params;
+	Accumulator *accumulator = &state->accumulator;
+	bf_params  *params = &accumulator->params;
+	uint32		number = 1;
 	uint64		hash;
 
 	if (PG_ARGISNULL(1))
 		return;
 	adopt_element_class(params, element->element_class);
 	hash = element->hash(PG_GETARG_DATUM(1), params->seed);
-	if (form->kind == BF_FILTER)
-		accumulate_hash(&state->accumulator, hash);
-	else if (form->combination == BF_SUM)
-		accumulate_number(&state->accumulator, hash, 1);
-	else
+	if (form->combination == BF_GREATER)
 	{
-		accumulate_number(&state->accumulator, hash, get_level(fcinfo, params->cell_bits));
-		state->accumulator.levels = true;
+		number = get_level(fcinfo, params->cell_bits);
+		accumulator->levels = true;
 	}
+	accumulate_element(accumulator, form->kind, hash, number);
 }
 
 /* (element) */

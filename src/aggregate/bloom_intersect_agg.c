@@ -31,8 +31,8 @@ bloomfilter_intersect_agg_add(PG_FUNCTION_ARGS)
 	bf_filter	result = {0};
 
 	(void) require_aggregate(fcinfo);
-	open_filter(state, &left);
-	open_filter(PG_GETARG_DATUM(1), &right);
+	open_value(state, BF_FILTER, &left);
+	open_value(PG_GETARG_DATUM(1), BF_FILTER, &right);
 	result.params = combine_params(&left.params, &right.params);
 	if (!VARATT_IS_4B_U(DatumGetPointer(state)) || left.sparse || right.sparse ||
 		!bf_equal_params(&left.params, &result.params))

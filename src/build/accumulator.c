@@ -157,20 +157,13 @@ add_to_payload(Accumulator *accumulator, const uint64_t *hashes, const uint16_t 
 	}
 }
 
-static inline void
-accumulate_element(Accumulator *accumulator, uint64 hash, uint32 number)
-{
-	if (bf_kind_of(&accumulator->params) == BF_FILTER)
-		accumulate_hash(accumulator, hash);
-	else
-		accumulate_number(accumulator, hash, number);
-}
-
 static void
 accumulate_hashes(Accumulator *accumulator, const uint64_t *hashes, const uint16_t *numbers, Size count)
 {
+	bf_kind		kind = bf_kind_of(&accumulator->params);
+
 	for (Size i = 0; i < count; i++)
-		accumulate_element(accumulator, hashes[i], number_at(numbers, i));
+		accumulate_element(accumulator, kind, hashes[i], number_at(numbers, i));
 }
 
 /*
@@ -284,7 +277,7 @@ accumulate_filter(Accumulator *accumulator, const bf_filter *filter)
 	if (filter->sparse)
 	{
 		while (next_entry(&walk))
-			accumulate_element(accumulator, walk.hash, walk.number);
+			accumulate_element(accumulator, bf_kind_of(&filter->params), walk.hash, walk.number);
 		return;
 	}
 	flush_pending(accumulator);

@@ -65,31 +65,25 @@ accumulate_later(Accumulator *accumulator, uint64 hash)
 		flush_pending(accumulator);
 }
 
-/* Adds an element to a Bloom filter by its hash. */
-static inline void
-accumulate_hash(Accumulator *accumulator, uint64 hash)
-{
-	if (accumulator->pending != NULL)
-		accumulate_later(accumulator, hash);
-	else if (accumulator->payload != NULL)
-		bf_bits_add(accumulator->payload, &accumulator->update.shape, hash);
-	else
-		accumulate_in_set(accumulator, hash, 1);
-}
-
-/* Adds an element with a number to a counter. */
-static inline void
-accumulate_number(Accumulator *accumulator, uint64 hash, uint32 number)
+/*
+ * Adds an element by its hash, in a counter with a number.  Inlined, so that
+ * kind, which must be that of the parameters, can be a constant.
+ */
+static pg_attribute_always_inline void
+accumulate_element(Accumulator *accumulator, bf_kind kind, uint64 hash, uint32 number)
 {
 	if (accumulator->pending != NULL)
 	{
-		accumulator->pending_numbers[accumulator->npending] = number;
+		if (kind == BF_COUNTER)
+			accumulator->pending_numbers[accumulator->npending] = number;
 		accumulate_later(accumulator, hash);
 	}
-	else if (accumulator->payload != NULL)
-		bf_dense_add(accumulator->payload, &accumulator->update, hash, number);
-	else
+	else if (accumulator->payload == NULL)
 		accumulate_in_set(accumulator, hash, number);
+	else if (kind == BF_FILTER)
+		bf_bits_add(accumulator->payload, &accumulator->update.shape, hash);
+	else
+		bf_dense_add(accumulator->payload, &accumulator->update, hash, number);
 }
 
 /*

@@ -51,7 +51,7 @@ bloomcounter_decay(PG_FUNCTION_ARGS)
 	bf_filter	counter;
 	uint32		by;
 
-	open_counter(PG_GETARG_DATUM(0), &counter);
+	open_value(PG_GETARG_DATUM(0), BF_COUNTER, &counter);
 	by = check_number("by", PG_GETARG_INT32(1), counter.params.cell_bits);
 	if (bf_is_empty(&counter))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));

@@ -16,7 +16,7 @@ bloomcounter_at_least(PG_FUNCTION_ARGS)
 	bf_filter	counter;
 	uint32		level;
 
-	open_counter(PG_GETARG_DATUM(0), &counter);
+	open_value(PG_GETARG_DATUM(0), BF_COUNTER, &counter);
 	level = check_number("level", PG_GETARG_INT32(1), counter.params.cell_bits);
 	PG_RETURN_POINTER(make_threshold(&counter, level));
 }
@@ -26,6 +26,6 @@ bloomcounter_to_filter(PG_FUNCTION_ARGS)
 {
 	bf_filter	counter;
 
-	open_counter(PG_GETARG_DATUM(0), &counter);
+	open_value(PG_GETARG_DATUM(0), BF_COUNTER, &counter);
 	PG_RETURN_POINTER(make_threshold(&counter, 1));
 }

@@ -15,7 +15,7 @@ bloomcounter_total(PG_FUNCTION_ARGS)
 {
 	bf_filter	counter;
 
-	open_counter(PG_GETARG_DATUM(0), &counter);
+	open_value(PG_GETARG_DATUM(0), BF_COUNTER, &counter);
 	if (counter.levels)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

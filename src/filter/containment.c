@@ -14,8 +14,8 @@ is_superset(Datum super_value, Datum sub_value)
 	bf_filter	super;
 	bf_filter	sub;
 
-	open_filter(super_value, &super);
-	open_filter(sub_value, &sub);
+	open_value(super_value, BF_FILTER, &super);
+	open_value(sub_value, BF_FILTER, &sub);
 	require_match(&super.params, &sub.params);
 	return may_contain_all(&super, &sub);
 }

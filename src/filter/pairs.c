@@ -5,13 +5,10 @@
 #include "pg/pg_compat.h"
 
 #include "core/estimate.h"
+#include "pg/sql_function.h"
 #include "value/entries.h"
 #include "value/errors.h"
 #include "value/walk.h"
-
-PG_FUNCTION_INFO_V1(bloomfilter_union_cardinality);
-PG_FUNCTION_INFO_V1(bloomfilter_intersection_cardinality);
-PG_FUNCTION_INFO_V1(bloomfilter_jaccard);
 
 /* |A|, |B| and |A or B|. */
 typedef struct PairCounts
@@ -71,33 +68,24 @@ count_arguments(FunctionCallInfo fcinfo)
 	bf_filter	left;
 	bf_filter	right;
 
-	open_filter(PG_GETARG_DATUM(0), &left);
-	open_filter(PG_GETARG_DATUM(1), &right);
+	open_value(PG_GETARG_DATUM(0), BF_FILTER, &left);
+	open_value(PG_GETARG_DATUM(1), BF_FILTER, &right);
 	return count_pair(&left, &right);
 }
 
-Datum
-bloomfilter_union_cardinality(PG_FUNCTION_ARGS)
+static double
+intersection_of(PairCounts counts)
 {
-	PG_RETURN_FLOAT8(count_arguments(fcinfo).united);
-}
-
-Datum
-bloomfilter_intersection_cardinality(PG_FUNCTION_ARGS)
-{
-	PairCounts	counts = count_arguments(fcinfo);
-
-	PG_RETURN_FLOAT8(bf_intersection_of(counts.left, counts.right, counts.united));
+	return bf_intersection_of(counts.left, counts.right, counts.united);
 }
 
 /* |A and B| / |A or B|, or 1 for two empty sets, which are equal. */
-Datum
-bloomfilter_jaccard(PG_FUNCTION_ARGS)
+static double
+similarity_of(PairCounts counts)
 {
-	PairCounts	counts = count_arguments(fcinfo);
-
-	if (counts.united == 0)
-		PG_RETURN_FLOAT8(1);
-	PG_RETURN_FLOAT8(bf_intersection_of(counts.left, counts.right, counts.united) /
-					 counts.united);
+	return counts.united == 0 ? 1 : intersection_of(counts) / counts.united;
 }
+
+SQL_FUNCTION(bloomfilter_union_cardinality, Float8GetDatum(count_arguments(fcinfo).united))
+SQL_FUNCTION(bloomfilter_intersection_cardinality, Float8GetDatum(intersection_of(count_arguments(fcinfo))))
+SQL_FUNCTION(bloomfilter_jaccard, Float8GetDatum(similarity_of(count_arguments(fcinfo))))

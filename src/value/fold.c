@@ -100,7 +100,7 @@ fold_argument(FunctionCallInfo fcinfo, bf_kind kind)
 				 errhint_of(messages->fold_makes_smaller)));
 	bits = filter;
 	if (kind == BF_COUNTER)
-		open_filter(PointerGetDatum(make_threshold(&filter, 1)), &bits);
+		open_value(PointerGetDatum(make_threshold(&filter, 1)), BF_FILTER, &bits);
 	params = filter.params;
 	params.rate = rounded;
 	params.m = least_size(&filter, &bits, rate);

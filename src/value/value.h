@@ -25,18 +25,6 @@ typedef struct varlena BloomValue;
  */
 extern BloomValue *open_value(Datum value, bf_kind kind, bf_filter *filter);
 
-static inline BloomValue *
-open_filter(Datum value, bf_filter *filter)
-{
-	return open_value(value, BF_FILTER, filter);
-}
-
-static inline BloomValue *
-open_counter(Datum value, bf_filter *counter)
-{
-	return open_value(value, BF_COUNTER, counter);
-}
-
 /* Frees the detoasted copy, if any.  Needed only in long-lived contexts. */
 extern void close_value(Datum value, BloomValue *opened);
 
