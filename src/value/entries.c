@@ -15,7 +15,8 @@ write_entries(bf_filter *result, uint64 most)
 	result->sparse = true;
 	result->nhashes = most;
 	writer.value = make_value(result, false, &writer.hashes);
-	writer.numbers = writer.hashes + BF_HASH_BYTES * most;
+	if (bf_kind_of(&result->params) == BF_COUNTER)
+		writer.numbers = writer.hashes + BF_HASH_BYTES * most;
 	return writer;
 }
 
@@ -26,7 +27,7 @@ finish_entries(EntryWriter *writer)
 
 	result->nhashes = writer->count;
 	result->payload = bf_encode_header(result, (uint8 *) VARDATA(writer->value));
-	if (bf_kind_of(&result->params) == BF_COUNTER)
+	if (writer->numbers != NULL)
 		memmove(writer->hashes + BF_HASH_BYTES * writer->count, writer->numbers,
 				BF_NUMBER_BYTES * writer->count);
 	SET_VARSIZE(writer->value, VARHDRSZ + bf_encoded_size(result));

@@ -22,30 +22,33 @@ typedef struct EntryWalk
 {
 	uint64		hash;
 	uint32		number;			/* 1 in a Bloom filter */
-	/* private */
-	const bf_filter *filter;
+	/* private, and copied so that stores to a result do not reload them */
+	const uint8 *hashes;
+	const uint8 *numbers;		/* NULL in a Bloom filter */
 	uint64		next;
+	uint64		count;
 } EntryWalk;
 
 static inline EntryWalk
 walk_entries(const bf_filter *filter)
 {
-	EntryWalk	walk = {.filter = filter};
+	EntryWalk	walk = {.number = 1, .hashes = filter->payload, .count = filter->nhashes};
 
+	if (bf_kind_of(&filter->params) == BF_COUNTER)
+		walk.numbers = bf_numbers_of(filter);
 	return walk;
 }
 
 static inline bool
 next_entry(EntryWalk *walk)
 {
-	const bf_filter *filter = walk->filter;
-
-	if (walk->next == filter->nhashes)
+	if (walk->next == walk->count)
 		return false;
 	if (walk->next % CHUNK_HASHES == 0)
 		CHECK_FOR_INTERRUPTS();
-	walk->hash = bf_hash_at(filter->payload, walk->next);
-	walk->number = bf_number_of(filter, walk->next);
+	walk->hash = bf_hash_at(walk->hashes, walk->next);
+	if (walk->numbers != NULL)
+		walk->number = bf_load16(walk->numbers + BF_NUMBER_BYTES * walk->next);
 	walk->next++;
 	return true;
 }
@@ -56,7 +59,7 @@ typedef struct EntryWriter
 	bf_filter  *result;
 	BloomValue *value;
 	uint8	   *hashes;
-	uint8	   *numbers;		/* unused in a Bloom filter */
+	uint8	   *numbers;		/* NULL in a Bloom filter */
 	uint64		count;
 } EntryWriter;
 
@@ -67,7 +70,7 @@ static inline void
 put_entry(EntryWriter *writer, uint64 hash, uint32 number)
 {
 	bf_store64(writer->hashes + BF_HASH_BYTES * writer->count, hash);
-	if (bf_kind_of(&writer->result->params) == BF_COUNTER)
+	if (writer->numbers != NULL)
 		bf_store16(writer->numbers + BF_NUMBER_BYTES * writer->count, (uint16) number);
 	writer->count++;
 }

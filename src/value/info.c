@@ -78,11 +78,13 @@ static void
 describe_contents(const bf_filter *filter, InfoRow *row)
 {
 	FilterMeasures measures = measure_filter(filter);
-	bool		saturates = bf_kind_of(&filter->params) == BF_COUNTER && !filter->sparse;
-	bool		has_total = bf_kind_of(&filter->params) == BF_COUNTER && !filter->levels;
+	bool		counter = bf_kind_of(&filter->params) == BF_COUNTER;
+	bool		saturates = counter && !filter->sparse;
+	bool		has_total = counter && !filter->levels;
 
 	row->values[INFO_REPRESENTATION] = CStringGetTextDatum(filter->sparse ? "sparse" : "dense");
-	row->values[INFO_CONTENTS] = CStringGetTextDatum(filter->levels ? "levels" : "counts");
+	if (counter)
+		row->values[INFO_CONTENTS] = CStringGetTextDatum(filter->levels ? "levels" : "counts");
 	row->values[INFO_CELLS_SET] = Int64GetDatum((int64) measures.cells_set);
 	if (saturates)
 		row->values[INFO_SATURATED] = Int64GetDatum((int64) count_cells(filter, bf_cell_limit(filter->params.cell_bits)));
