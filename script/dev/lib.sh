@@ -320,17 +320,25 @@ connect_to() {
     export PGHOST=$work/$1 PGPORT=5432 PGUSER=postgres PGDATABASE=postgres PGCLIENTENCODING=UTF8
 }
 
-# Stops the server in $work/$1.
+# Stops the server in the directory $1.
 stop_server() {
-    (cd "$work/$1" && as_server pg_ctl --pgdata=data --mode=immediate --wait --silent stop) || true
+    (cd "$1" && as_server pg_ctl --pgdata=data --mode=immediate --wait --silent stop) || true
 }
 
-# Stops all servers in $work, and those that interrupted tests have left in its
-# temporary directories.
-stop_servers() {
-    local pid server
-    for pid in "$work"/{,tmp/*/}*/data/postmaster.pid; do
-        server=${pid#"$work/"}
-        [[ ! -e $pid ]] || stop_server "${server%/data/*}"
+# Stops the servers in these directories, if they are servers.
+stop_servers_in() {
+    local home
+    for home in "$@"; do
+        [[ ! -e $home/data/postmaster.pid ]] || stop_server "$home"
     done
+}
+
+# Stops those that interrupted tests have left in their directories for temporary files.
+stop_servers_of_tests() {
+    stop_servers_in "$work"/tmp/*/*
+}
+
+stop_servers() {
+    stop_servers_in "$work"/*
+    stop_servers_of_tests
 }
