@@ -17,12 +17,18 @@
 /* A state begins with this number plus the bf_kind of what it builds. */
 #define BUILD_STATE		0x626C6D31
 
+/* The arguments that decide the size; they must not change within a group. */
+typedef struct SizeArguments
+{
+	double		expected_items; /* 0 if the filter sizes itself */
+	double		rate;
+	uint32		cell_bits;
+} SizeArguments;
+
 typedef struct BuildState
 {
 	uint32		kind;			/* BUILD_STATE + bf_kind */
-	/* arguments that must not change within a group; unset in combined states */
-	double		expected_items; /* 0 if the filter sizes itself */
-	double		rate;
+	SizeArguments size;			/* unset in combined states */
 	BaseFilter *base;			/* only of bloom_agg(element, filter) and its like */
 	Accumulator accumulator;
 } BuildState;
@@ -150,14 +156,6 @@ build_self_sized(FunctionCallInfo fcinfo, const BuildForm *form)
 	PG_RETURN_POINTER(state);
 }
 
-/* The arguments that decide the size; they must not change within a group. */
-typedef struct SizeArguments
-{
-	double		expected_items; /* 0 if the filter sizes itself */
-	double		rate;
-	uint32		cell_bits;
-} SizeArguments;
-
 static pg_noinline BuildState *
 begin_sized_build(FunctionCallInfo fcinfo, const BuildForm *form, const SizeArguments *size)
 {
@@ -165,8 +163,7 @@ begin_sized_build(FunctionCallInfo fcinfo, const BuildForm *form, const SizeArgu
 		: solve_params(size->expected_items, size->rate, BF_BLOCKED, 0, size->cell_bits);
 	BuildState *state = begin_build(fcinfo, form, &params);
 
-	state->expected_items = size->expected_items;
-	state->rate = size->rate;
+	state->size = *size;
 	return state;
 }
 
@@ -177,20 +174,18 @@ format_expected_items(double expected_items)
 }
 
 static pg_noinline void
-report_changed_size(const BuildState *state, const SizeArguments *size)
+report_changed_size(const SizeArguments *first, const SizeArguments *size)
 {
-	uint32		cell_bits = state->accumulator.params.cell_bits;
-
-	if (cell_bits != size->cell_bits)
+	if (first->cell_bits != size->cell_bits)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"counter_bits\" must not change within an aggregate"),
-				 errdetail("It was %u, and is now %u.", cell_bits, size->cell_bits)));
+				 errdetail("It was %u, and is now %u.", first->cell_bits, size->cell_bits)));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("expected number of elements and false-positive rate must not change within an aggregate"),
 			 errdetail("They were %s and %g, and are now %s and %g.",
-					   format_expected_items(state->expected_items), state->rate,
+					   format_expected_items(first->expected_items), first->rate,
 					   format_expected_items(size->expected_items), size->rate)));
 }
 
@@ -231,9 +226,9 @@ build_sized(FunctionCallInfo fcinfo, const BuildForm *form)
 
 	if (state == NULL)
 		state = begin_sized_build(fcinfo, form, &size);
-	else if (state->expected_items != size.expected_items || state->rate != size.rate ||
-			 state->accumulator.params.cell_bits != size.cell_bits)
-		report_changed_size(state, &size);
+	else if (state->size.expected_items != size.expected_items || state->size.rate != size.rate ||
+			 state->size.cell_bits != size.cell_bits)
+		report_changed_size(&state->size, &size);
 	add_argument(fcinfo, form, state, &site->element);
 	PG_RETURN_POINTER(state);
 }

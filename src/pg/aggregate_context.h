@@ -10,9 +10,17 @@
 #include "fmgr.h"
 
 /* The aggregate's memory context.  Raises an error outside an aggregate. */
-extern MemoryContext require_aggregate(FunctionCallInfo fcinfo);
+static inline MemoryContext
+require_aggregate(FunctionCallInfo fcinfo)
+{
+	MemoryContext context;
 
-pg_noreturn extern void report_foreign_state(void);
+	if (!AggCheckCallContext(fcinfo, &context))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("aggregate support function called outside an aggregate")));
+	return context;
+}
 
 /*
  * A state argument, or NULL if the argument is null.  Every state starts with
@@ -28,8 +36,10 @@ require_state(FunctionCallInfo fcinfo, int argument, uint32 kind)
 	if (PG_ARGISNULL(argument))
 		return NULL;
 	state = PG_GETARG_POINTER(argument);
-	if (*(uint32 *) state != kind)
-		report_foreign_state();
+	if (unlikely(*(uint32 *) state != kind))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("aggregate state does not belong to this function")));
 	return state;
 }
 

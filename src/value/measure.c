@@ -1,12 +1,14 @@
 /*
  * measure.c
- *		Counts, estimates and the current rate of one filter.
+ *		Counts, estimates and the current rate of one filter, and the SQL functions
+ *		that return one of these.
  */
 #include "pg/pg_compat.h"
 
 #include "core/estimate.h"
 #include "core/format.h"
 #include "core/number_bulk.h"
+#include "pg/sql_function.h"
 #include "value/entries.h"
 #include "value/measure.h"
 
@@ -132,3 +134,17 @@ measure_total(const bf_filter *counter)
 
 	return counter->sparse ? (double) sum_of_entries(counter) : bf_total(&shape, sum_of_cells(counter));
 }
+
+static Datum
+estimate(FunctionCallInfo fcinfo, bf_kind kind, double (*measure) (const bf_filter *))
+{
+	bf_filter	filter;
+
+	open_value(PG_GETARG_DATUM(0), kind, &filter);
+	PG_RETURN_FLOAT8(measure(&filter));
+}
+
+SQL_FUNCTION(bloomfilter_cardinality, estimate(fcinfo, BF_FILTER, measure_cardinality))
+SQL_FUNCTION(bloomfilter_fpp, estimate(fcinfo, BF_FILTER, measure_rate))
+SQL_FUNCTION(bloomcounter_cardinality, estimate(fcinfo, BF_COUNTER, measure_cardinality))
+SQL_FUNCTION(bloomcounter_fpp, estimate(fcinfo, BF_COUNTER, measure_rate))

@@ -147,23 +147,20 @@ read_stored_dense(Datum value, OpenedValue *opened, uint64 hash)
 	return lookup.number;
 }
 
-/* The result of a search for a hash in a stored sparse filter. */
-typedef struct StoredIndex
-{
-	bool		known;			/* false if the slice did not enclose the hash */
-	uint64		index;			/* nhashes if the hash is not there */
-} StoredIndex;
+/* The slice that was searched did not enclose the hash. */
+#define NOT_ENCLOSED	UINT64_MAX
 
 /*
- * Searches the hashes of a stored sparse filter by interpolation.  They are
- * uniform, so the value of a hash predicts its position.  A slice around that
- * position gives the answer if its first and last hash enclose the hash.
+ * The index of a hash of a stored sparse filter, nhashes if it is not there, or
+ * NOT_ENCLOSED.  Hashes are uniform, so the value of a hash predicts its position.
+ * A slice around that position gives the answer if its first and last hash
+ * enclose the hash.
  */
-static StoredIndex
+static uint64
 find_stored_hash(Datum value, OpenedValue *opened, uint64 hash)
 {
 	uint64		nhashes = opened->filter.nhashes;
-	StoredIndex found = {false, nhashes};
+	uint64		index = nhashes;
 	uint64		from;
 	uint64		to;
 	BloomValue *slice;
@@ -174,14 +171,15 @@ find_stored_hash(Datum value, OpenedValue *opened, uint64 hash)
 	slice = read_slice(value, opened->kind, BF_HEADER_SIZE + BF_HASH_BYTES * from,
 					   BF_HASH_BYTES * (to - from));
 	hashes = (const uint8 *) VARDATA_ANY(slice);
-	found.known = (from == 0 || bf_hash_at(hashes, 0) <= hash) &&
-		(to == nhashes || bf_hash_at(hashes, to - from - 1) >= hash);
 	at = bf_sparse_find(hashes, to - from, hash);
 	if (at < to - from)
-		found.index = from + at;
+		index = from + at;
+	else if ((from > 0 && bf_hash_at(hashes, 0) > hash) ||
+			 (to < nhashes && bf_hash_at(hashes, to - from - 1) < hash))
+		index = NOT_ENCLOSED;
 	opened->cost += Max(SLICE_COST, BF_HASH_BYTES * (to - from));
 	pfree(slice);
-	return found;
+	return index;
 }
 
 /* The number of a hash of a stored sparse counter. */
@@ -205,16 +203,16 @@ read_stored_number(Datum value, OpenedValue *opened, uint64 index)
 static uint32
 read_stored_sparse(Datum value, OpenedValue *opened, uint64 hash, bool want_number)
 {
-	StoredIndex found;
+	uint64		index;
 
 	if (opened->filter.nhashes == 0)
 		return 0;
-	found = find_stored_hash(value, opened, hash);
-	if (!found.known)
+	index = find_stored_hash(value, opened, hash);
+	if (index == NOT_ENCLOSED)
 		return read_whole(value, opened, hash);
-	if (found.index == opened->filter.nhashes)
+	if (index == opened->filter.nhashes)
 		return 0;
-	return want_number ? read_stored_number(value, opened, found.index) : 1;
+	return want_number ? read_stored_number(value, opened, index) : 1;
 }
 
 uint32
