@@ -252,7 +252,7 @@ report_changed_base(bf_kind kind)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg_of(type_messages[kind].changed_base),
-			 errdetail_of(type_messages[kind].changed_base_detail)));
+			 errdetail("The value in this row differs from the one in the first row of its group.")));
 }
 
 /* (element, filter) or (element, counter) */

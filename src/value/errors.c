@@ -30,19 +30,13 @@ const TypeMessages type_messages[BLOOM_TYPES] = {
 		.build_from_type = gettext_noop("Build the filter from values cast to %s."),
 		.build_from_bpchar = gettext_noop("Build the filter from values cast to bpchar, or cast the value to text if no element ends in blanks."),
 		.unsized = gettext_noop("cannot add to an empty bloom filter without a size"),
-		.unsized_detail = gettext_noop("The filter is the result of an aggregate over no rows, so its size is unknown."),
 		.unsized_hint = gettext_noop("Use bloom_create() or bloom_agg()."),
 		.too_large = gettext_noop("bloom filter for %s elements at a false-positive rate of %g would be too large"),
 		.largest = gettext_noop("The largest filter has %llu bits, enough for %llu elements at this rate."),
 		.use_higher_rate = gettext_noop("Use a higher rate, or distribute the elements over several filters."),
 		.changed_base = gettext_noop("filter argument must not change within an aggregate"),
-		.changed_base_detail = gettext_noop("The filter in this row differs from the one in the first row of its group."),
 		.fold_to_rate = gettext_noop("cannot fold a bloom filter to a false-positive rate of %.9g"),
 		.fold_to_size = gettext_noop("cannot fold a bloom filter of %llu bits to %llu bits"),
-		.fold_makes_smaller = gettext_noop("Folding makes a filter smaller and its rate higher."),
-		.folds_to_divisors = gettext_noop("A dense filter folds only to sizes that divide its own."),
-		.classic_does_not_fold = gettext_noop("A dense filter of the classic layout does not fold."),
-		.fold_the_other = gettext_noop("Fold the other filter to the size of this one."),
 		.as_element_hint = gettext_noop("Compare filters with @>= and <=@, and unite them with | or bloom_union_agg().")
 	},
 	[BF_COUNTER] = {
@@ -63,19 +57,13 @@ const TypeMessages type_messages[BLOOM_TYPES] = {
 		.build_from_type = gettext_noop("Build the counter from values cast to %s."),
 		.build_from_bpchar = gettext_noop("Build the counter from values cast to bpchar, or cast the value to text if no element ends in blanks."),
 		.unsized = gettext_noop("cannot add to an empty bloom counter without a size"),
-		.unsized_detail = gettext_noop("The counter is the result of an aggregate over no rows, so its size is unknown."),
 		.unsized_hint = gettext_noop("Use bloom_create_counter() or bloom_counter_agg()."),
 		.too_large = gettext_noop("bloom counter for %s elements at a false-positive rate of %g would be too large"),
 		.largest = gettext_noop("The largest counter with %3$u bits per number has %1$llu numbers, enough for %2$llu elements at this rate."),
 		.use_higher_rate = gettext_noop("Use a higher rate, or distribute the elements over several counters."),
 		.changed_base = gettext_noop("counter argument must not change within an aggregate"),
-		.changed_base_detail = gettext_noop("The counter in this row differs from the one in the first row of its group."),
 		.fold_to_rate = gettext_noop("cannot fold a bloom counter to a false-positive rate of %.9g"),
 		.fold_to_size = gettext_noop("cannot fold a bloom counter of %llu numbers to %llu numbers"),
-		.fold_makes_smaller = gettext_noop("Folding makes a counter smaller and its rate higher."),
-		.folds_to_divisors = gettext_noop("A dense counter folds only to sizes that divide its own."),
-		.classic_does_not_fold = gettext_noop("A dense counter of the classic layout does not fold."),
-		.fold_the_other = gettext_noop("Fold the other counter to the size of this one."),
 		.as_element_hint = gettext_noop("Add counters with + or bloom_sum_agg().")
 	}
 };
@@ -129,7 +117,7 @@ status_detail(bf_status status, bf_kind kind)
 		case BF_ERR_BITS_MULTIPLE:
 			return errdetail(messages->cells_not_multiple, got, limit);
 		case BF_ERR_UNSIZED:
-			return errdetail_of(messages->cells_invalid);
+			return errdetail_internal("%s", _(messages->cells_invalid));
 		case BF_ERR_LENGTH:
 			return errdetail(messages->wrong_length, got, limit);
 		case BF_ERR_HASHES_LENGTH:
@@ -308,6 +296,6 @@ report_unsized(const bf_params *filter)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg_of(messages->unsized),
-			 errdetail_of(messages->unsized_detail),
+			 errdetail("It is the result of an aggregate over no rows, so its size is unknown."),
 			 errhint_of(messages->unsized_hint)));
 }

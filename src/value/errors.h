@@ -35,26 +35,16 @@ typedef struct TypeMessages
 	const char *class_mismatch; /* the two types */
 	const char *build_from_type;	/* the type */
 	const char *build_from_bpchar;
-	/* adding to a value without a size */
-	const char *unsized;
-	const char *unsized_detail;
+	const char *unsized;		/* adding to a value without a size */
 	const char *unsized_hint;
 	/* sizes above the limit */
 	const char *too_large;		/* elements, rate */
 	const char *largest;		/* cells, elements, bits of a cell */
 	const char *use_higher_rate;
-	/* aggregates */
-	const char *changed_base;
-	const char *changed_base_detail;
-	/* folding */
+	const char *changed_base;	/* of an aggregate */
 	const char *fold_to_rate;	/* rate */
 	const char *fold_to_size;	/* two numbers of cells */
-	const char *fold_makes_smaller;
-	const char *folds_to_divisors;
-	const char *classic_does_not_fold;
-	const char *fold_the_other;
-	/* a value as an element of another */
-	const char *as_element_hint;
+	const char *as_element_hint;	/* a value as an element of another */
 } TypeMessages;
 
 /* By bf_kind. */
@@ -68,7 +58,6 @@ messages_for(const bf_params *params)
 
 /* Messages of the table that take no argument. */
 #define errmsg_of(message)		errmsg_internal("%s", _(message))
-#define errdetail_of(message)	errdetail_internal("%s", _(message))
 #define errhint_of(message)		errhint("%s", _(message))
 
 /*

@@ -97,7 +97,7 @@ fold_argument(FunctionCallInfo fcinfo, bf_kind kind)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg(messages->fold_to_rate, rate),
 				 errdetail("Its rate is already %.9g.", current),
-				 errhint_of(messages->fold_makes_smaller)));
+				 errhint("Folding makes a value smaller and its rate higher.")));
 	bits = filter;
 	if (kind == BF_COUNTER)
 		open_value(PointerGetDatum(make_threshold(&filter, 1)), BF_FILTER, &bits);
@@ -123,10 +123,12 @@ report_not_resizable(const bf_filter *filter, const bf_filter *like)
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg(messages->fold_to_size,
 					(unsigned long long) filter->params.m, (unsigned long long) like->params.m),
-			 errdetail_of(bf_layout_folds(filter->params.layout) ? messages->folds_to_divisors
-						  : messages->classic_does_not_fold),
-			 errhint_of(is_resizable(like, filter->params.m) ? messages->fold_the_other
-						: messages->build_for_same_items)));
+			 bf_layout_folds(filter->params.layout)
+			 ? errdetail("A dense value folds only to sizes that divide its own.")
+			 : errdetail("A dense value of the classic layout does not fold."),
+			 is_resizable(like, filter->params.m)
+			 ? errhint("Fold the other value to the size of this one.")
+			 : errhint_of(messages->build_for_same_items)));
 }
 
 /*
