@@ -96,10 +96,49 @@ def results_belong_to_checks():
     same([row for row in rows if row not in titles], [], "each row of doc/test-results.md is that of a check")
 
 
+def copies_what_differs():
+    """script/test --keep must not touch a file that is the same, because make would build it again."""
+    with tempfile.TemporaryDirectory() as directory:
+        tree, copy = pathlib.Path(directory) / "tree", pathlib.Path(directory) / "copy"
+
+        def write(base, **files):
+            for name, text in files.items():
+                path = base / name.replace("__", "/")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+
+        def update():
+            script = f'. {tree}/script/dev/lib.sh && copy_sources "{copy}"'
+            same(run("bash", "-c", script).stderr, "", "copy_sources reports nothing")
+            return {str(path.relative_to(copy)): path.read_text() for path in copy.glob("[!s]*/**/*") if path.is_file()}
+
+        (tree / "script/dev").mkdir(parents=True)
+        shutil.copy(LIBRARY, tree / "script/dev")
+        write(tree, core__a="1", core__b="2", core__c="3", core__build__d="4", core__old="5", gone__e="6",
+              test__unit__Makefile="9")  # fmt: skip
+        before = {"core/a": "1", "core/b": "2", "core/c": "3", "core/build/d": "4", "core/old": "5", "gone/e": "6",
+                  "test/unit/Makefile": "9"}  # fmt: skip
+        same(update(), before, "copy_sources copies a tree")
+        write(copy, test__unit__build__program="built")
+        os.utime(copy / "core/a", (1, 1))
+        os.utime(copy / "core/b", (1, 1))
+        write(tree, core__b="changed", added__x__y="7", core__build__z="8")
+        os.utime(tree / "core/b", (0, 0))
+        (tree / "core/old").rename(tree / "core/new")
+        shutil.rmtree(tree / "gone")
+        after = {"core/a": "1", "core/b": "changed", "core/c": "3", "core/build/d": "4", "core/build/z": "8",
+                 "core/new": "5", "added/x/y": "7", "test/unit/Makefile": "9",
+                 "test/unit/build/program": "built"}  # fmt: skip
+        same(update(), after, "and then what differs, but keeps what was built")
+        same((copy / "core/a").stat().st_mtime, 1, "a file that is the same keeps its time")
+        ok((copy / "core/b").stat().st_mtime > 1, "a changed file is new, however old its source is")
+
+
 for script in SCRIPTS:
     explains_itself(script)
 shellcheck()
 named_scripts_exist()
 records_results()
 results_belong_to_checks()
+copies_what_differs()
 done()
