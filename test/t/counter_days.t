@@ -3,8 +3,6 @@
 the visits, as long as no number saturates.
 """
 
-import re
-
 import recipes
 from session import ask, run
 from tap import ok, same
@@ -21,7 +19,7 @@ DROP = "DROP TABLE IF EXISTS visits, visitors_of_days, visitors_of_week;"
 def setup(bits, capacity):
     """The tables of the document with more days, and counters of this width and capacity."""
     sql = SETUP.replace("generate_series(1, 8)", f"generate_series(1, {DAYS})").replace("5000", str(VISITS))
-    return DROP + re.sub(r"bloom_create_counter\(.*?\)", f"bloom_create_counter({capacity}, 0.01, {bits})", sql)
+    return DROP + sql.replace("visitor, 10000, 0.01, 8", f"visitor, {capacity}, 0.01, {bits}")
 
 
 def counted(last_day, bits, capacity):
