@@ -26,7 +26,7 @@ is_constant_argument(FunctionCallInfo fcinfo, int argument)
 	const Aggref *aggref = AggGetAggref(fcinfo);
 	const Expr *expression;
 
-	/* a window function, or an aggregate whose arguments are numbered otherwise */
+	/* a window function, or arguments that are numbered otherwise */
 	if (aggref == NULL || aggref->aggdirectargs != NIL || argument > list_length(aggref->args))
 		return false;
 	expression = list_nth_node(TargetEntry, aggref->args, argument - 1)->expr;

@@ -29,7 +29,7 @@ typedef struct BuildState
 {
 	uint32		kind;			/* BUILD_STATE + bf_kind */
 	SizeArguments size;			/* unset in combined states */
-	BaseFilter *base;			/* only of bloom_agg(element, filter) and its like */
+	BaseFilter *base;			/* only of aggregates onto a value */
 	Accumulator accumulator;
 } BuildState;
 

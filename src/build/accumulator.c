@@ -242,7 +242,7 @@ accumulate_in_set(Accumulator *accumulator, uint64 hash, uint32 number)
 void
 flush_pending(Accumulator *accumulator)
 {
-	bf_update	update;			/* local, because the payload could alias the accumulator */
+	bf_update	update;			/* local: the payload could alias it */
 	uint8	   *payload;
 	const uint64_t *hashes = accumulator->pending;
 	const uint16_t *numbers = accumulator->pending_numbers;

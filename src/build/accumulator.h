@@ -24,8 +24,8 @@ typedef struct Accumulator
 	bool		levels;			/* the result has levels; see bf_filter */
 	uint32		set_limit;		/* most hashes that the set holds */
 	bf_hashset	set;			/* valid while payload is NULL */
-	uint8	   *payload;		/* dense, aligned to a cache line; NULL at first */
-	uint64_t   *pending;		/* hashes prefetched but not yet added, or NULL */
+	uint8	   *payload;		/* dense, at a cache line; NULL at first */
+	uint64_t   *pending;		/* prefetched hashes to add, or NULL */
 	uint16_t   *pending_numbers;	/* of these hashes, in a counter */
 	MemoryContext context;		/* holds the set and the payload */
 	uint8		npending;

@@ -31,7 +31,7 @@ bf_apart(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
  */
 typedef struct bf_histogram
 {
-	uint32_t	blocks[BF_BLOCK_BITS + 1];	/* a filter has at most 2^22 blocks */
+	uint32_t	blocks[BF_BLOCK_BITS + 1];	/* at most 2^22 in a filter */
 	uint32_t	most_set;		/* maximum over the blocks */
 	uint32_t	most_unset;
 } bf_histogram;

@@ -28,7 +28,7 @@
 #define BF_NUMBER_BYTES		2	/* of its number in a sparse counter */
 #define BF_MAX_K			32	/* hash functions */
 #define BF_MAX_BITS			(UINT64_C(1) << 31)
-#define BF_MAX_NUMBER		UINT16_MAX	/* in a counter of 16 bits, and in a sparse one */
+#define BF_MAX_NUMBER		UINT16_MAX	/* in 16 bits and if sparse */
 
 /*
  * A self-sizing aggregate holds at most this many distinct hashes, then

@@ -26,7 +26,7 @@ typedef enum bf_error
 	BF_ERR_VERSION,
 	BF_ERR_LAYOUT,
 	BF_ERR_FLAGS,
-	BF_ERR_TYPE,				/* a filter instead of a counter, or vice versa */
+	BF_ERR_TYPE,				/* a value of the other kind */
 	BF_ERR_CELL_BITS,			/* got: the code in the flags */
 	BF_ERR_STATE,				/* an aggregate state instead of a value */
 	BF_ERR_K,
@@ -56,7 +56,7 @@ typedef struct bf_status
 typedef enum bf_form
 {
 	BF_VALUE,					/* a finished value */
-	BF_STATE					/* a value, or the state of a self-sizing aggregate */
+	BF_STATE					/* that, or an unfinished self-sizing one */
 } bf_form;
 
 /* True for every bf_class, including BF_CLASS_NONE. */

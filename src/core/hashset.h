@@ -3,7 +3,7 @@
  *		A set of 64-bit hashes, as an aggregate collects them while its filter
  *		is sparse or has no size yet.  For a counter, each hash has a number.
  *
- * Open addressing with linear probing, in memory that the caller provides.
+ * Open addressing with linear probing, in memory that the caller zeroes.
  * Slots are in the order of salt * hash, so growing reads and writes both
  * tables sequentially.  The salt is odd and secret: an attacker who chooses
  * the elements cannot crowd their hashes into one range of slots.  It never
@@ -24,7 +24,7 @@
 typedef struct bf_hashset
 {
 	uint64_t   *slots;			/* 0 if empty; owned by the caller */
-	uint16_t   *extra;			/* numbers less 1 of slots and hash 0, or NULL; zeroed by the caller */
+	uint16_t   *extra;			/* numbers less 1, hash 0's last; or NULL */
 	uint64_t	salt;
 	uint32_t	count;			/* distinct hashes, including 0 */
 	uint8_t		log2_slots;

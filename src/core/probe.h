@@ -56,7 +56,7 @@ typedef struct bf_lookup
 	bf_shape	shape;
 	uint32_t	cell_bits;
 	uint32_t	number;			/* bf_read() from the pieces so far */
-	uint64_t	hash;			/* in a classic filter the state of bf_next_bit() */
+	uint64_t	hash;			/* if classic, the state of bf_next_bit() */
 	uint64_t	cell;			/* the last one in a classic filter */
 	uint32_t	pieces;			/* left to read */
 } bf_lookup;

@@ -321,6 +321,7 @@ solve(const bf_solution *question)
 static uint64_t
 solve_cached(bf_solutions *solutions, bf_unknown unknown, uint32_t k, double rate, uint64_t given)
 {
+	bf_solution question = {.unknown = unknown, .k = k, .rate = rate, .given = given};
 	bf_solution *solution = solutions->solution;
 
 	assert(k >= 1 && k <= BF_MAX_K && rate > 0 && rate < 1);
@@ -332,9 +333,9 @@ solve_cached(bf_solutions *solutions, bf_unknown unknown, uint32_t k, double rat
 	}
 	solution = &solutions->solution[solutions->oldest];
 	solutions->oldest = (solutions->oldest + 1) % BF_SOLUTIONS;
-	*solution = (bf_solution) {.unknown = unknown, .k = k, .rate = rate, .given = given};
-	solution->answer = solve(solution);
-	return solution->answer;
+	question.answer = solve(&question);
+	*solution = question;
+	return question.answer;
 }
 
 static uint64_t

@@ -13,7 +13,7 @@
 /* What code needs to know of the type of a kind; value/errors.c has its messages. */
 typedef struct BloomType
 {
-	PGFunction	input;			/* identifies the type: it can be renamed or moved */
+	PGFunction	input;			/* identifies the type, whatever its name */
 	const char *name;			/* in SQL */
 	uint32		default_cell_bits;
 } BloomType;

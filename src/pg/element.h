@@ -21,7 +21,7 @@ typedef struct ElementType
 {
 	uint32		element_class;	/* a bf_class */
 	HashElement hash;
-	HashElement hash_unpadded;	/* without trailing blanks, for char(n); or NULL */
+	HashElement hash_unpadded;	/* as char(n), without blanks; or NULL */
 	bool		is_stable;		/* the hash of a value never changes */
 } ElementType;
 

@@ -276,14 +276,15 @@ hash_of_macaddr8(Datum value, uint64 seed)
 	return bf_hash_bytes(bytes, sizeof(bytes), seed);
 }
 
-static const struct
+typedef struct HashedType
 {
 	Oid			type;
 	uint32		element_class;
 	HashElement hash;
 	HashElement hash_unpadded;
-}			element_types[] =
-{
+} HashedType;
+
+static const HashedType element_types[] = {
 	{INT8OID, BF_CLASS_INT8, hash_of_int8, NULL},
 	{INT4OID, BF_CLASS_INT8, hash_of_int4, NULL},
 	{INT2OID, BF_CLASS_INT8, hash_of_int2, NULL},
@@ -328,7 +329,7 @@ find_hash_function(Oid type, ElementType *element)
 	{
 		element->element_class = BF_CLASS_TEXT;
 		element->hash = hash_of_enum;
-		element->hash_unpadded = NULL;	/* SQL does not compare an enum with char(n) */
+		element->hash_unpadded = NULL;	/* SQL cannot compare char(n) */
 		element->is_stable = false; /* a label can be renamed */
 		return true;
 	}

@@ -13,7 +13,7 @@
 typedef struct ConstantFilter
 {
 	Node	   *operand;
-	Node	   *value;			/* simplified operand, a Const if it can be evaluated */
+	Node	   *value;			/* simplified operand, at best a Const */
 	bool		measured;
 	FilterMeasures measures;	/* valid if measured */
 } ConstantFilter;

@@ -244,7 +244,7 @@ contains_selectivity(PlannerInfo *root, Oid operator, List *args, int varRelid)
 {
 	Node	   *operand;
 	Node	   *node;
-	bf_kind	kind;
+	bf_kind		kind;
 	ConstantFilter *filter;
 	SubqueryFilter subquery;
 	VariableStatData variable;

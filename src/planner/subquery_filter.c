@@ -167,7 +167,7 @@ static bool
 read_base(PlannerInfo *root, const Aggref *aggref, int argument, SubqueryFilter *filter)
 {
 	const Const *constant = constant_argument(aggref, argument);
-	bf_kind	kind;
+	bf_kind		kind;
 	bf_filter	base;
 
 	if (constant == NULL || !is_bloom_type(aggref->aggtype, &kind))

@@ -38,8 +38,8 @@ typedef struct LastFilter
 	char		identity[IDENTITY_SIZE];	/* first bytes of the value */
 	OpenedValue *filter;		/* &opened, or the cache's */
 	uint64		opened_at;		/* for LAST_COPIED: see shortcuts_revoked_at */
-	OpenedValue opened;		/* used if the cache has neither copy nor header */
-	BloomValue *detoasted;		/* detoasted copy to free after the probe, or NULL */
+	OpenedValue opened;			/* if the cache has no copy or header */
+	BloomValue *detoasted;		/* to free after the probe, or NULL */
 } LastFilter;
 
 /* A copy that was opened at or before this tick of the cache may be gone. */

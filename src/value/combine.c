@@ -222,7 +222,8 @@ combine_arguments(FunctionCallInfo fcinfo, bf_kind kind, bf_combination combinat
 
 	open_value(PG_GETARG_DATUM(1), kind, &operands[1]);
 	result.params = combine_params(&operands[0].params, &operands[1].params);
-	/* of two counters without a size, either decides the parameters of the result */
+
+	/* without sizes, either operand decides the parameters */
 	if (combination == BF_DIFFERENCE && operands[1].params.m == 0)
 		result.params = operands[0].params;
 	only = only_operand(operands, combination);

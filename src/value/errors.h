@@ -71,7 +71,7 @@ pg_noreturn extern void report_corrupt_value(bf_status status, bf_kind kind);
 
 /* Reports why two filters do not combine. */
 pg_noreturn extern void report_mismatch(bf_mismatch mismatch, const bf_params *left,
-							const bf_params *right);
+										const bf_params *right);
 
 /* Reports that an element's class is not the filter's. */
 pg_noreturn extern void report_class_mismatch(const bf_params *filter, uint32 element_class);

@@ -18,9 +18,9 @@ typedef struct OpenedValue
 {
 	bf_filter	filter;			/* payload is NULL if only the header was read */
 	bf_shape	shape;
-	const uint8 *dense;			/* payload of a dense value in memory, else NULL */
+	const uint8 *dense;			/* payload if dense and in memory, or NULL */
 	bf_kind		kind;
-	uint64		cost;			/* of opening and probes so far; see SLICE_COST */
+	uint64		cost;			/* of opening and probes; see SLICE_COST */
 } OpenedValue;
 
 /*
