@@ -120,8 +120,9 @@ class Server:
                               extra_groups=[] if server_user() else None, cwd=self.home,
                               stderr=subprocess.PIPE, **options)
         if done.returncode != 0:
-            said = done.stderr if isinstance(done.stderr, str) else done.stderr.decode(errors="replace")
-            raise Failed(f"{program}: exit status {done.returncode}: {said[:4000]}")
+            said = "".join(output if isinstance(output, str) else output.decode(errors="replace")
+                           for output in (done.stderr, done.stdout) if output)  # fmt: skip
+            raise Failed(f"{program}: exit status {done.returncode}: {said[-4000:]}")
         return done.stdout
 
     @property
