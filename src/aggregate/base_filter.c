@@ -7,9 +7,9 @@
 #include "access/detoast.h"
 #include "aggregate/base_filter.h"
 #include "core/hash.h"
-#include "value/value.h"
 #include "nodes/primnodes.h"
 #include "utils/fmgrprotos.h"
+#include "value/value.h"
 
 struct BaseFilter
 {

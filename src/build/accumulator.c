@@ -268,16 +268,29 @@ adopt_class(Accumulator *accumulator, const bf_params *params)
 		accumulator->params.element_class = params->element_class;
 }
 
+/* Input functions check the numbers, so an invalid one means corruption. */
+static void
+accumulate_entries(Accumulator *accumulator, const bf_filter *filter)
+{
+	bf_kind		kind = bf_kind_of(&filter->params);
+	uint32		limit = bf_cell_limit(filter->params.cell_bits);
+	EntryWalk	walk = walk_entries(filter);
+
+	while (next_entry(&walk))
+	{
+		if (unlikely(walk.number - 1 >= limit))
+			report_corrupt_value(check_payload(filter), kind);
+		accumulate_element(accumulator, kind, walk.hash, walk.number);
+	}
+}
+
 void
 accumulate_filter(Accumulator *accumulator, const bf_filter *filter)
 {
-	EntryWalk	walk = walk_entries(filter);
-
 	adopt_class(accumulator, &filter->params);
 	if (filter->sparse)
 	{
-		while (next_entry(&walk))
-			accumulate_element(accumulator, bf_kind_of(&filter->params), walk.hash, walk.number);
+		accumulate_entries(accumulator, filter);
 		return;
 	}
 	flush_pending(accumulator);

@@ -14,9 +14,6 @@
 #ifndef BF_BLOCK_H
 #define BF_BLOCK_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "bytes.h"
 #include "layout.h"
 

@@ -10,10 +10,6 @@
 #ifndef BF_BULK_H
 #define BF_BULK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "filter.h"
 
 _Static_assert(BF_MAX_BITS / BF_BLOCK_BITS <= UINT32_MAX, "a counter of bf_histogram holds all blocks");

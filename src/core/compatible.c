@@ -87,7 +87,7 @@ bf_next_fold(const bf_params *params, uint64_t m)
 {
 	uint32_t	unit = bf_shape_of(params).block_bits;
 
-	assert(m < params->m && m % unit == 0);
+	assert(m <= params->m && m % unit == 0);
 	do
 	{
 		m += unit;

@@ -5,8 +5,6 @@
 #ifndef BF_ESTIMATE_H
 #define BF_ESTIMATE_H
 
-#include <stdint.h>
-
 #include "bulk.h"
 #include "layout.h"
 

@@ -95,6 +95,13 @@ typedef struct bf_params
 	uint32_t	cell_bits;		/* 1 in a filter; 4, 8 or 16 in a counter */
 } bf_params;
 
+/*
+ * The numbers of a counter are counts if elements were only added and removed.
+ * Raising, decay and the greater or lesser of two counters yield levels.  Both
+ * kinds are never below the truth.  But levels lack the sums that removal
+ * needs: removing one element would take another one's number below the truth.
+ */
+
 /* A decoded filter.  payload points into the bytes it was decoded from. */
 typedef struct bf_filter
 {
@@ -133,12 +140,5 @@ bf_is_empty(const bf_filter *filter)
 {
 	return filter->sparse && filter->nhashes == 0;
 }
-
-/*
- * The numbers of a counter are counts if elements were only added and removed.
- * Raising, decay and the greater or lesser of two counters yield levels.  Both
- * kinds are never below the truth.  But levels lack the sums that removal
- * needs: removing one element would take another one's number below the truth.
- */
 
 #endif							/* BF_FILTER_H */

@@ -45,11 +45,8 @@ _Static_assert(4 / 8 == 0 && 8 / 8 == 1 && 16 / 8 == MAX_WIDTH_CODE && 4 << MAX_
 static bf_status
 status(bf_error error, uint64_t got, uint64_t limit)
 {
-	bf_status	result;
+	bf_status	result = {error, got, limit};
 
-	result.error = error;
-	result.got = got;
-	result.limit = limit;
 	return result;
 }
 

@@ -15,10 +15,6 @@
 #ifndef BF_HASHSET_H
 #define BF_HASHSET_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "filter.h"
 
 typedef struct bf_hashset

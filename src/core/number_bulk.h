@@ -9,10 +9,6 @@
 #ifndef BF_NUMBER_BULK_H
 #define BF_NUMBER_BULK_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "numbers.h"
 
 /*

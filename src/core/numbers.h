@@ -13,9 +13,6 @@
 #ifndef BF_NUMBERS_H
 #define BF_NUMBERS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "block.h"
 #include "bytes.h"
 #include "layout.h"

@@ -16,8 +16,6 @@
 #ifndef BF_SIZING_H
 #define BF_SIZING_H
 
-#include <stdint.h>
-
 #include "filter.h"
 
 /* The valid rates of a new filter. */

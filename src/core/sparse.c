@@ -130,7 +130,7 @@ bf_merge_entries(bf_merge *merge, uint8_t *hashes, uint8_t *numbers, uint64_t ma
 	state.a = &a;
 	state.b = &b;
 	assert(merge->a->sparse && merge->b->sparse && max > 0);
-	assert(merge->a->params.cell_bits == merge->b->params.cell_bits);
+	assert(bf_is_empty(merge->a) || merge->a->params.cell_bits == merge->b->params.cell_bits);
 	if (bf_kind_of(&a.params) == BF_FILTER)
 		count = merge_hashes(&state, hashes, max);
 	else

@@ -8,9 +8,6 @@
 #ifndef BF_SPARSE_H
 #define BF_SPARSE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "bytes.h"
 #include "filter.h"
 #include "numbers.h"

@@ -11,17 +11,11 @@
 #include "sparse.h"
 
 bf_stream
-bf_stream_start(const bf_filter *filter, uint64_t m)
+bf_stream_start(const bf_filter *filter, const bf_params *params)
 {
-	bf_params	params = filter->params;
-	bf_stream	stream;
+	bf_stream	stream = {.filter = filter, .shape = bf_shape_of(params)};
 
-	assert(m != 0 && (filter->sparse || bf_folds_to(&filter->params, m)));
-	params.m = m;
-	stream.filter = filter;
-	stream.shape = bf_shape_of(&params);
-	stream.next_hash = 0;
-	stream.unfinished = false;
+	assert(params->m != 0 && (filter->sparse || bf_folds_to(&filter->params, params->m)));
 	return stream;
 }
 
@@ -60,12 +54,12 @@ bf_stream_read(bf_stream *stream, uint64_t from, size_t size, uint8_t *scratch)
 	uint32_t	present = bf_shape_of(&filter->params).nblocks;
 
 	assert(from + size <= (uint64_t) wanted * stream->shape.block_bits / 8);
-	assert(present == wanted || (from % BF_BLOCK_BYTES == 0 && size % BF_BLOCK_BYTES == 0));
 	if (filter->sparse)
 	{
 		memset(scratch, 0, size);
 		return bf_stream_continue(stream, from, size, scratch);
 	}
+	assert(present == wanted || (from % BF_BLOCK_BYTES == 0 && size % BF_BLOCK_BYTES == 0));
 	if (present == wanted)
 		return filter->payload + from;
 	bf_fold(scratch, filter->payload + from * (present / wanted),

@@ -10,10 +10,6 @@
 #ifndef BF_STREAM_H
 #define BF_STREAM_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "bulk.h"
 #include "layout.h"
 
@@ -26,10 +22,10 @@ typedef struct bf_stream
 } bf_stream;
 
 /*
- * Starts reading filter as if it had m bits.  A dense filter must fold to m:
- * see bf_folds_to().  A sparse filter takes any m that its layout allows.
+ * Starts reading filter as if it had the size in params, which combine with its
+ * own.  A dense filter must fold to that size: see bf_folds_to().
  */
-extern bf_stream bf_stream_start(const bf_filter *filter, uint64_t m);
+extern bf_stream bf_stream_start(const bf_filter *filter, const bf_params *params);
 
 /*
  * Returns bytes [from, from + size) of the bits, in scratch or in the filter

@@ -46,7 +46,7 @@ count_pair(const bf_filter *left, const bf_filter *right)
 		params.m = Min(left->params.m, right->params.m);
 	shape = bf_shape_of(&params);
 
-	start_walk(&walk, params.m, left, right);
+	start_walk(&walk, &params, left, right);
 	while (next_piece(&walk))
 	{
 		set[0] += left->sparse ? 0 : bf_popcount(walk.left, walk.size);

@@ -9,8 +9,14 @@
 #include "utils/lsyscache.h"
 
 const BloomType bloom_types[BLOOM_TYPES] = {
-	[BF_FILTER] = {bloomfilter_in, "bloomfilter", 1},
-	[BF_COUNTER] = {bloomcounter_in, "bloomcounter", 4}
+	[BF_FILTER] = {
+		bloomfilter_in, "bloomfilter", 1,
+		gettext_noop("Compare filters with @>= and <=@, and unite them with | or bloom_union_agg().")
+	},
+	[BF_COUNTER] = {
+		bloomcounter_in, "bloomcounter", 4,
+		gettext_noop("Add counters with + or bloom_sum_agg().")
+	}
 };
 
 bool

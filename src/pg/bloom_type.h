@@ -16,6 +16,7 @@ typedef struct BloomType
 	PGFunction	input;			/* identifies the type, whatever its name */
 	const char *name;			/* in SQL */
 	uint32		default_cell_bits;
+	const char *element_hint;	/* when a value is used as an element */
 } BloomType;
 
 #define BLOOM_TYPES		2

@@ -6,10 +6,10 @@
 
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
+#include "pg/bloom_type.h"
 #include "pg/element.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "value/errors.h"
 
 static bool
 is_string(const ElementType *element)
@@ -73,7 +73,7 @@ report_unhashable(Oid type)
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("cannot put values of type %s into a bloom filter", format_type_be(type)),
-			 is_bloom_type(type, &kind) ? errhint_of(type_messages[kind].as_element_hint)
+			 is_bloom_type(type, &kind) ? errhint("%s", _(bloom_types[kind].element_hint))
 			 : unhashable_hint(type)));
 }
 

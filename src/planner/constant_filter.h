@@ -7,8 +7,8 @@
 
 #include "pg/pg_compat.h"
 
-#include "value/measure.h"
 #include "nodes/pathnodes.h"
+#include "value/measure.h"
 
 typedef struct ConstantFilter
 {

@@ -19,7 +19,6 @@
 #include "catalog/pg_statistic.h"
 #include "core/dense.h"
 #include "core/probe.h"
-#include "value/value.h"
 #include "fmgr.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/paths.h"
@@ -29,6 +28,7 @@
 #include "planner/subquery_filter.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "value/value.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_contains_sel);
 PG_FUNCTION_INFO_V1(bloomfilter_contains_joinsel);

@@ -16,8 +16,6 @@
 #include "aggregate/bloom_agg.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
-#include "value/parameters.h"
-#include "value/value.h"
 #include "fmgr.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -27,6 +25,8 @@
 #include "planner/subquery_filter.h"
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
+#include "value/parameters.h"
+#include "value/value.h"
 
 /* Returns the query of the InitPlan that sets a parameter, or NULL. */
 static PlannerInfo *
@@ -190,17 +190,17 @@ read_arguments(PlannerInfo *root, const Aggref *aggref, SubqueryFilter *filter)
 	int			count = list_length(types);
 	int			next = count > 1 && lsecond_oid(types) == INT4OID ? 2 : 1;
 
-	if (aggref->aggdirectargs != NIL || count < 1 || count > next + 2)
+	if (aggref->aggdirectargs != NIL || count < 1 || count > next + 3)
 		return false;
 	if (count == next + 1 && list_nth_oid(types, next) == aggref->aggtype)
 		return read_base(root, aggref, next, filter);
 	for (int i = next; i < count; i++)
 	{
-		if (list_nth_oid(types, i) != FLOAT8OID)
+		if (list_nth_oid(types, i) != (i == next + 2 ? INT4OID : FLOAT8OID))
 			return false;
 	}
 	filter->elements = 0;
-	filter->rate = count == next + 2 ? requested_rate(aggref, next + 1) : DEFAULT_RATE;
+	filter->rate = count >= next + 2 ? requested_rate(aggref, next + 1) : DEFAULT_RATE;
 	return true;
 }
 

@@ -56,7 +56,7 @@ static BloomValue *
 change_value(const bf_filter *filter, const bf_params *params, bf_combination change,
 			 uint64 hash, uint32 read, uint32 number)
 {
-	bf_filter	source = *filter;
+	bf_filter	copy = *filter;
 	bf_filter	result = {.params = *params, .levels = filter->levels || change == BF_GREATER};
 	bf_shape	shape = bf_shape_of(params);
 	uint8	   *payload;
@@ -65,9 +65,9 @@ change_value(const bf_filter *filter, const bf_params *params, bf_combination ch
 	if (filter->sparse && (read > 0 || filter->nhashes < bf_sparse_limit(params)))
 		return set_sparse_number(filter, &result, hash,
 								 bf_combine_two(change, read, number, bf_cell_limit(params->cell_bits)));
-	source.params = *params;
-	source.levels = result.levels;
-	value = make_dense_value(&source, change == BF_GREATER ? BF_GREATER : BF_SUM, &result, &payload);
+	copy.params = *params;
+	copy.levels = result.levels;
+	value = make_dense_value(&copy, change == BF_GREATER ? BF_GREATER : BF_SUM, &result, &payload);
 	bf_cells_change(payload, &shape, params->cell_bits, hash, change, number);
 	return value;
 }

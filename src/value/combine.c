@@ -150,7 +150,7 @@ contains_bits(const bf_filter *super, const bf_filter *sub)
 	FilterWalk	walk;
 	bool		contains = true;
 
-	start_walk(&walk, sub->params.m, sub, super);
+	start_walk(&walk, &sub->params, sub, super);
 	while (contains && next_piece(&walk))
 		contains = bf_is_subset(walk.left, walk.right, walk.size);
 	end_walk(&walk);
@@ -226,16 +226,16 @@ combine_arguments(FunctionCallInfo fcinfo, bf_kind kind, bf_combination combinat
 	/* without sizes, either operand decides the parameters */
 	if (combination == BF_DIFFERENCE && operands[1].params.m == 0)
 		result.params = operands[0].params;
-	only = only_operand(operands, combination);
-	if (only >= 0 && combination == BF_LESSER)
-		PG_RETURN_POINTER(make_empty_value(&result.params));
-	if (only >= 0)
-		return return_operand(PG_GETARG_DATUM(only), &operands[only], &result.params);
 	for (int i = 0; kind == BF_FILTER && combination == BF_GREATER && i < 2; i++)
 	{
 		if (is_union(&operands[i], &operands[1 - i], &result.params))
 			PG_RETURN_DATUM(PG_GETARG_DATUM(i));
 	}
+	only = only_operand(operands, combination);
+	if (only >= 0 && combination == BF_LESSER)
+		PG_RETURN_POINTER(make_empty_value(&result.params));
+	if (only >= 0)
+		return return_operand(PG_GETARG_DATUM(only), &operands[only], &result.params);
 	if (combination == BF_DIFFERENCE)
 		require_counts(&operands[0], &operands[1]);
 	result.levels = operands[0].levels || operands[1].levels ||

@@ -36,8 +36,7 @@ const TypeMessages type_messages[BLOOM_TYPES] = {
 		.use_higher_rate = gettext_noop("Use a higher rate, or distribute the elements over several filters."),
 		.changed_base = gettext_noop("filter argument must not change within an aggregate"),
 		.fold_to_rate = gettext_noop("cannot fold a bloom filter to a false-positive rate of %.9g"),
-		.fold_to_size = gettext_noop("cannot fold a bloom filter of %llu bits to %llu bits"),
-		.as_element_hint = gettext_noop("Compare filters with @>= and <=@, and unite them with | or bloom_union_agg().")
+		.fold_to_size = gettext_noop("cannot fold a bloom filter of %llu bits to %llu bits")
 	},
 	[BF_COUNTER] = {
 		.too_many_cells = gettext_noop("It has %llu numbers, but the maximum is %llu."),
@@ -63,8 +62,7 @@ const TypeMessages type_messages[BLOOM_TYPES] = {
 		.use_higher_rate = gettext_noop("Use a higher rate, or distribute the elements over several counters."),
 		.changed_base = gettext_noop("counter argument must not change within an aggregate"),
 		.fold_to_rate = gettext_noop("cannot fold a bloom counter to a false-positive rate of %.9g"),
-		.fold_to_size = gettext_noop("cannot fold a bloom counter of %llu numbers to %llu numbers"),
-		.as_element_hint = gettext_noop("Add counters with + or bloom_sum_agg().")
+		.fold_to_size = gettext_noop("cannot fold a bloom counter of %llu numbers to %llu numbers")
 	}
 };
 

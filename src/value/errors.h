@@ -44,7 +44,6 @@ typedef struct TypeMessages
 	const char *changed_base;	/* of an aggregate */
 	const char *fold_to_rate;	/* rate */
 	const char *fold_to_size;	/* two numbers of cells */
-	const char *as_element_hint;	/* a value as an element of another */
 } TypeMessages;
 
 /* By bf_kind. */

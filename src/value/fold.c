@@ -34,12 +34,9 @@ fold_to(const bf_filter *filter, const bf_params *params)
 	return make_folded_value(filter, params, combination);
 }
 
-/*
- * True if the filter folded to m cells keeps the rate.  bits is the Bloom filter
- * of its elements.
- */
+/* True if a Bloom filter folded to m bits keeps the rate. */
 static bool
-keeps_rate(const bf_filter *filter, const bf_filter *bits, uint64 m, double rate)
+keeps_rate(const bf_filter *filter, uint64 m, double rate)
 {
 	bf_params	params = filter->params;
 	bf_tally	tally = {0};
@@ -51,7 +48,7 @@ keeps_rate(const bf_filter *filter, const bf_filter *bits, uint64 m, double rate
 	if (filter->sparse && filter->nhashes <= bf_sparse_limit(&params))
 		return true;
 	shape = bf_shape_of(&params);
-	start_walk(&walk, m, bits, NULL);
+	start_walk(&walk, &params, filter, NULL);
 	while (keeps && next_piece(&walk))
 	{
 		bf_tally_add(&tally, &shape, walk.left, walk.size);
@@ -63,16 +60,16 @@ keeps_rate(const bf_filter *filter, const bf_filter *bits, uint64 m, double rate
 }
 
 /*
- * The least size to which the filter folds without exceeding the rate.  Tries
+ * The least size to which a Bloom filter folds without exceeding the rate.  Tries
  * all sizes in ascending order: most are rejected after a few blocks.
  */
 static uint64
-least_size(const bf_filter *filter, const bf_filter *bits, double rate)
+least_size(const bf_filter *filter, double rate)
 {
 	for (uint64 m = 0; (m = bf_next_fold(&filter->params, m)) < filter->params.m;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (keeps_rate(filter, bits, m, rate))
+		if (keeps_rate(filter, m, rate))
 			return m;
 	}
 	return filter->params.m;
@@ -98,12 +95,14 @@ fold_argument(FunctionCallInfo fcinfo, bf_kind kind)
 				 errmsg(messages->fold_to_rate, rate),
 				 errdetail("Its rate is already %.9g.", current),
 				 errhint("Folding makes a value smaller and its rate higher.")));
+
+	/* a sparse counter takes less space than the rate needs */
 	bits = filter;
 	if (kind == BF_COUNTER)
 		open_value(PointerGetDatum(make_threshold(&filter, 1)), BF_FILTER, &bits);
 	params = filter.params;
 	params.rate = rounded;
-	params.m = least_size(&filter, &bits, rate);
+	params.m = least_size(&bits, rate);
 	PG_RETURN_POINTER(fold_to(&filter, &params));
 }
 

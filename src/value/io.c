@@ -137,27 +137,31 @@ output(FunctionCallInfo fcinfo, bf_kind kind)
 	PG_RETURN_CSTRING(text);
 }
 
+/* A value of bytes from outside. */
+static Datum
+from_bytes(const char *bytes, uint64 size, bf_kind kind)
+{
+	bf_filter	filter;
+
+	decode_bytes((const uint8 *) bytes, size, kind, BF_VALUE, &filter);
+	PG_RETURN_POINTER(make_varlena((const uint8 *) bytes, size));
+}
+
 static Datum
 receive(FunctionCallInfo fcinfo, bf_kind kind)
 {
 	StringInfo	message = (StringInfo) PG_GETARG_POINTER(0);
 	int			size = message->len - message->cursor;
-	const uint8 *bytes = (const uint8 *) pq_getmsgbytes(message, size);
-	bf_filter	filter;
 
-	decode_bytes(bytes, size, kind, BF_VALUE, &filter);
-	PG_RETURN_POINTER(make_varlena(bytes, size));
+	return from_bytes(pq_getmsgbytes(message, size), size, kind);
 }
 
 static Datum
 from_bytea(FunctionCallInfo fcinfo, bf_kind kind)
 {
 	bytea	   *value = PG_GETARG_BYTEA_PP(0);
-	const uint8 *bytes = (const uint8 *) VARDATA_ANY(value);
-	bf_filter	filter;
 
-	decode_bytes(bytes, VARSIZE_ANY_EXHDR(value), kind, BF_VALUE, &filter);
-	PG_RETURN_POINTER(make_varlena(bytes, VARSIZE_ANY_EXHDR(value)));
+	return from_bytes(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), kind);
 }
 
 static Datum

@@ -50,8 +50,10 @@ convert(const bf_filter *filter, uint64 m, bf_filter *converted)
 }
 
 static void
-start_side(FilterWalk *walk, int side, uint64 m, const bf_filter *filter)
+start_side(FilterWalk *walk, int side, const bf_params *params, const bf_filter *filter)
 {
+	uint64		m = params->m;
+
 	if (needs_conversion(filter, m))
 	{
 		walk->copies[side] = convert(filter, m, &walk->converted[side]);
@@ -59,20 +61,20 @@ start_side(FilterWalk *walk, int side, uint64 m, const bf_filter *filter)
 	}
 	if (filter->sparse || filter->params.m != m)
 		walk->scratch[side] = palloc(Min(CHUNK_BYTES, m / 8));
-	walk->streams[side] = bf_stream_start(filter, m);
+	walk->streams[side] = bf_stream_start(filter, params);
 	walk->limit = Min(walk->limit,
 					  TYPEALIGN(BF_BLOCK_BYTES, PIECE_READS / fold_factor(filter, m)));
 }
 
 void
-start_walk(FilterWalk *walk, uint64 m, const bf_filter *left, const bf_filter *right)
+start_walk(FilterWalk *walk, const bf_params *params, const bf_filter *left, const bf_filter *right)
 {
 	memset(walk, 0, sizeof(*walk));
-	walk->total = m / 8;
+	walk->total = params->m / 8;
 	walk->limit = CHUNK_BYTES;
-	start_side(walk, 0, m, left);
+	start_side(walk, 0, params, left);
 	if (right != NULL)
-		start_side(walk, 1, m, right);
+		start_side(walk, 1, params, right);
 }
 
 /* Hashes out of order mean corruption: input functions check the order. */

@@ -12,7 +12,7 @@
  * Reads one or two filters piece by piece as if they had m bits.  Dense filters
  * must fold to that size.  Corrupt filters raise an error.
  *
- *		start_walk(&walk, m, &left, &right);
+ *		start_walk(&walk, &params, &left, &right);
  *		while (next_piece(&walk))
  *			... use walk.size bytes at walk.left and walk.right ...
  *		end_walk(&walk);
@@ -32,7 +32,7 @@ typedef struct FilterWalk
 	uint8	   *scratch[2];		/* NULL if read in place */
 } FilterWalk;
 
-extern void start_walk(FilterWalk *walk, uint64 m, const bf_filter *left, const bf_filter *right);
+extern void start_walk(FilterWalk *walk, const bf_params *params, const bf_filter *left, const bf_filter *right);
 extern bool next_piece(FilterWalk *walk);
 extern void end_walk(FilterWalk *walk);
 

@@ -72,11 +72,14 @@ expected_image(const bf_filter *filter, uint64_t m)
 static uint8_t *
 streamed_image(const value *v, uint64_t m)
 {
-	bf_stream	stream = bf_stream_start(&v->filter, m);
+	bf_params	params = v->filter.params;
+	bf_stream	stream;
 	uint8_t    *image = room_for(m / 8);
 	size_t		most = v->piece * BF_BLOCK_BYTES;
 	bool		good = true;
 
+	params.m = m;
+	stream = bf_stream_start(&v->filter, &params);
 	for (uint64_t at = 0; at < m / 8 && good; at += most)
 	{
 		size_t		size = m / 8 - at < most ? m / 8 - at : most;

@@ -99,6 +99,10 @@ FROM (VALUES (4), (8), (16)) AS v (bits), LATERAL (
 SELECT i.positions < o.positions / 32 AS much_smaller, i.current_rate <= 0.01 AS kept, abs(i.total / o.total - 1) < 0.02 AS total
 FROM (SELECT bloom_counter_agg(x, 1 << 18) AS c FROM generate_series(1, 5000) AS x) AS v,
 	bloom_info(c) AS o, bloom_info(bloom_fold(c, 0.01)) AS i;
+-- a counter has room for as many elements as its filter
+SELECT bits, bool_and(bloom_fold(c, p)::bloomfilter = bloom_fold(c::bloomfilter, p)) AS same
+FROM (VALUES (4), (8), (16)) AS v (bits), (VALUES (0.01), (0.0001)) AS w (p),
+	LATERAL (SELECT bloom_counter_agg(x, 100000, 0.0001, bits) AS c FROM generate_series(1, 500) AS x) AS u GROUP BY bits ORDER BY bits;
 SELECT bool_and(bloom_count(bloom_fold(c, 0.4), i) >= 2) AS kept
 FROM (SELECT bloom_counter_agg(x % 50, 1000) AS c FROM generate_series(0, 99) AS x) AS v, generate_series(0, 49) AS i;
 SELECT bloom_fold(bloom_counter_agg(i, 1000), 0.001) FROM generate_series(1, 1000) AS i;
@@ -110,6 +114,12 @@ SELECT bloom_fold(c, bloom_create_counter(100, 0.01, 8)) FROM counter;
 SELECT bloom_counter_agg(1) = bloom_sum_agg(c) AS same, bloom_sum_agg(c) = bloom_union_agg(c) AS neutral FROM counter WHERE false;
 SELECT c + none = c AS sum, c - none = c AS difference, c | none = c AS "union", c & none = bloom_create_counter(100) AS intersection
 FROM counter, (SELECT bloom_counter_agg(1) AS none FROM counter WHERE false) AS v;
+SELECT bloom_fold(none, 0.01) = none AS folded, bloom_create_counter(20) - (c - c) = c - c AS nothing,
+	bloom_fold(c - c, none) = c - c AS "like"
+FROM (SELECT bloom_counter_agg(i, 20) AS c FROM generate_series(1, 20) AS i) AS v,
+	(SELECT bloom_counter_agg(1) AS none FROM counter WHERE false) AS w;
+SELECT none - bloom_counter_agg(i, 20, 0.01, 8) FROM generate_series(1, 2) AS i,
+	(SELECT bloom_counter_agg(1) AS none FROM counter WHERE false) AS w GROUP BY none;
 SELECT bloom_add(bloom_counter_agg(1), 1) FROM counter WHERE false;
 SELECT bloom_counter_agg(1, c) IS NULL AS extended FROM counter WHERE false;
 

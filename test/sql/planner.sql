@@ -157,6 +157,8 @@ SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x, ' || :'firs
 SELECT rate, rows_expected(format('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x, 500, %L) FROM uniform WHERE x <= 500)', rate)) BETWEEN 500 AND 1000 AS as_default
 FROM unnest('{NaN,Infinity,7,0,-1}'::float8[]) AS rate;
 SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_agg(x ORDER BY name, 0.9::float8) FROM uniform WHERE x <= 500)') <= 2 AS sorted;
+SELECT off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_counter_agg(x, 2000, 0.01, 8) FROM uniform WHERE x <= 2000)') <= 2 AS wide,
+	off_by('SELECT * FROM uniform WHERE x <@ (SELECT bloom_level_agg(x, 3, 2000, 0.01, 8) FROM uniform WHERE x <= 2000)') <= 2 AS levels;
 -- an invalid probe raises its error when the query runs, not when it is planned
 EXPLAIN (COSTS OFF) SELECT * FROM uniform WHERE name <@ bloom_add(bloom_create(8), 1);
 SELECT * FROM uniform WHERE name <@ bloom_add(bloom_create(8), 1);

@@ -106,8 +106,9 @@ static void
 no_divisor(void)
 {
 	bf_filter	filter = {.params = params_of(BF_BLOCKED, 3, 512 * 3), .payload = memory};
+	bf_params	params = params_of(BF_BLOCKED, 3, 512 * 2);
 
-	bf_stream_start(&filter, 512 * 2);
+	bf_stream_start(&filter, &params);
 }
 
 static void

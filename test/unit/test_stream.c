@@ -69,8 +69,11 @@ static uint8_t *
 read_all(const bf_filter *filter, uint64_t m, size_t piece)
 {
 	uint8_t    *bits = allocate(m / 8);
-	bf_stream	stream = bf_stream_start(filter, m);
+	bf_params	params = filter->params;
+	bf_stream	stream;
 
+	params.m = m;
+	stream = bf_stream_start(filter, &params);
 	for (uint64_t from = 0; from < m / 8; from += piece)
 	{
 		size_t		size = m / 8 - from < piece ? m / 8 - from : piece;
@@ -179,7 +182,7 @@ test_same_size(void)
 		bits = build(&set, &params);
 		filter = dense(params, bits);
 		compare(&filter, params.m, bits, "same size");
-		stream = bf_stream_start(&filter, params.m);
+		stream = bf_stream_start(&filter, &params);
 		for (uint64_t from = 0; from < words * 8; from += 64)
 			each(bf_stream_read(&stream, from, words * 8 - from < 64 ? words * 8 - from : 64, NULL)
 				 == bits + from, "%" PRIu64 " words are copied", words);
@@ -251,7 +254,7 @@ test_disorder(void)
 	elements	set = {.hashes = {UINT64_MAX - 1, UINT64_MAX, 5}, .count = 3};
 	bf_params	params = params_of(BF_BLOCKED, 3, 512 * 4);
 	bf_filter	filter = sparse(params, &set, memory);
-	bf_stream	stream = bf_stream_start(&filter, params.m);
+	bf_stream	stream = bf_stream_start(&filter, &params);
 	uint8_t		scratch[64 * 2];
 
 	ok(bf_stream_read(&stream, 0, 64 * 2, scratch) == scratch, "the first piece has none of the hashes");
@@ -266,7 +269,7 @@ test_unfinished(void)
 	uint8_t    *memory = allocate(8 * COUNT);
 	bf_params	params = params_of(BF_BLOCKED, 1, 512 * 8);
 	bf_filter	filter = {.params = params, .sparse = true, .nhashes = COUNT, .payload = memory};
-	bf_stream	stream = bf_stream_start(&filter, params.m);
+	bf_stream	stream = bf_stream_start(&filter, &params);
 	uint8_t    *wanted = allocate(params.m / 8);
 	uint8_t		scratch[64 * 8];
 	int			calls = 1;
