@@ -321,6 +321,11 @@ def test_closed():
         same([session.attempt(insert % row)[1] for row in rows], ["00000", "23514", "23514"],
              "of late spans those with a known trace and time are stored")  # fmt: skip
         same(old.attempt(insert % rows[1])[1], "23514", "an older snapshot does not miss that the segment is closed")
+        session.ask("CREATE TABLE spans_9 PARTITION OF spans FOR VALUES FROM ('2026-06-09') TO ('2026-06-10')"
+                    " PARTITION BY HASH (trace)")
+        same(session.attempt("SELECT close_segment('spans_9')")[1], "0A000",
+             "a segment with partitions is refused, whose rows the trigger would not find")
+        session.ask("DROP TABLE spans_9")
         session.ask("DELETE FROM segments WHERE segment = 'spans_2'::regclass")
         same(session.attempt(insert % rows[1])[1], "00000", "a segment without a filter takes rows")
         session.ask("SELECT close_segment('spans_2')")
