@@ -10,8 +10,8 @@
 
 #include "core/compatible.h"
 #include "pg/aggregate_context.h"
-#include "value/cells.h"
 #include "value/combine.h"
+#include "value/dense.h"
 #include "value/parameters.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_intersect_agg_add);

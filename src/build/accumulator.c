@@ -7,7 +7,7 @@
 #include "build/accumulator.h"
 #include "common/pg_prng.h"
 #include "utils/memutils.h"
-#include "value/cells.h"
+#include "value/dense.h"
 #include "value/entries.h"
 #include "value/measure.h"
 #include "value/parameters.h"

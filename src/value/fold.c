@@ -11,7 +11,7 @@
 #include "core/estimate.h"
 #include "miscadmin.h"
 #include "pg/sql_function.h"
-#include "value/cells.h"
+#include "value/dense.h"
 #include "value/measure.h"
 #include "value/parameters.h"
 #include "value/threshold.h"

@@ -5,7 +5,7 @@
 #include "pg/pg_compat.h"
 
 #include "miscadmin.h"
-#include "value/cells.h"
+#include "value/dense.h"
 #include "value/errors.h"
 #include "value/walk.h"
 

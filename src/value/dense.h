@@ -1,9 +1,9 @@
 /*
- * cells.h
+ * dense.h
  *		Interruptible loops over the cells of dense filters.
  */
-#ifndef BF_CELLS_H
-#define BF_CELLS_H
+#ifndef BF_VALUE_DENSE_H
+#define BF_VALUE_DENSE_H
 
 #include "core/dense.h"
 #include "value/value.h"
@@ -19,4 +19,4 @@ extern bool combine_cells(uint8 *into, const uint8 *from, uint64 size, uint32 ce
 extern BloomValue *make_folded_value(const bf_filter *dense, const bf_params *params,
 									 bf_combination combination);
 
-#endif							/* BF_CELLS_H */
+#endif							/* BF_VALUE_DENSE_H */

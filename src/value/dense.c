@@ -1,11 +1,11 @@
 /*
- * cells.c
+ * dense.c
  *		Interruptible loops over the cells of dense filters.
  */
 #include "pg/pg_compat.h"
 
 #include "miscadmin.h"
-#include "value/cells.h"
+#include "value/dense.h"
 
 bool
 combine_cells(uint8 *into, const uint8 *from, uint64 size, uint32 cell_bits,
