@@ -309,6 +309,8 @@ END
     [[ ! ${BLOOMTYPE_CONF:-} ]] || cat "$BLOOMTYPE_CONF" >>"$server/data/postgresql.conf"
     (
         cd "$server"
+        # The server would take it for the encoding of its parallel workers.
+        unset PGCLIENTENCODING
         as_server pg_ctl --pgdata=data --log=log --wait --timeout=300 --silent \
             ${BLOOMTYPE_POSTGRES:+-p "$BLOOMTYPE_POSTGRES"} start
     ) || { cat "$server/log"; die "the server did not start"; }

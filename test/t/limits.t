@@ -117,6 +117,8 @@ def calls(server):
         ours = "bloomcounter" if "bloomcounter" in types or makes_counter == "t" else "bloomfilter"
         values, table = (COUNTER_VALUES, "counters") if ours == "bloomcounter" else (VALUES, "data")
         singles, pairs, rows_of_agg = OURS[ours]
+        if name == "bloom_fold" and ours == "bloomcounter":
+            singles = ["cs_cs2", "cs"]  # which have a rate below that to fold to
         if kind == "a" and types[0] == ours:
             first, second, third, small = rows_of_agg
             row = f"CASE x WHEN 1 THEN {first} WHEN 2 THEN {{}} ELSE {small} END"

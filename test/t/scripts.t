@@ -19,8 +19,10 @@ SCRIPTS = sorted(path for path in ROOT.glob("script/**/*") if path.is_file() and
 DOCUMENTS = "*.md", "doc/*.md", "test/**/*.md", ".github/workflows/*.yml", "debian/*", "Dockerfile", "Makefile"
 
 
-def run(*command, **options):
-    return subprocess.run(command, capture_output=True, text=True, **options)
+def run(*command, variables=(), **options):
+    """Runs a command without the variables of the script that runs this test."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("BLOOMTYPE_")}
+    return subprocess.run(command, capture_output=True, text=True, env={**environment, **dict(variables)}, **options)
 
 
 def explains_itself(path):
@@ -80,7 +82,7 @@ def records_results():
         record.write_text(record.read_text() + "\n")
         changed = ["| a", commit + "+", "", "exit status 3: no"]
         same(recorded("a", "# no\n\n", 3), [changed, second], "and replaces the row of the same name")
-        run(record, "c", "--", 'echo "$WORD"', env={**os.environ, "WORD": "seen"})
+        run(record, "c", "--", 'echo "$WORD"', variables={"WORD": "seen"})
         row = page.read_text().split("\n")[-2].split(" | ")
         same([row[4], row[6]], ["seen", '`echo "$WORD"` |'], "record-results shows a shell command as it was given")
     return None
