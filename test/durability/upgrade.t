@@ -7,9 +7,10 @@ a database with filters and counters, and one with filters and version 1.0.0 of 
 """
 
 import os
+import pathlib
 
 import stored_counters
-from durable import Server, main, manifest, own_directory, setup, setup_counters, verify
+from durable import Failed, Server, main, manifest, own_directory, setup, setup_counters, verify
 from tap import note, same
 from replicate import replicate
 
@@ -29,8 +30,13 @@ def init(name, major):
 def upgrade(old, want, first, mode):
     new = init(f"new_{mode}", NEW)
     how = ["--link"] if mode == "link" else []  # 15 has no --copy, which is the default
-    new.run("pg_upgrade", *how, "--old-bindir", old.bin, "--new-bindir", new.bin, "--old-datadir", old.data,
-            "--new-datadir", new.data, "--username=postgres", "--socketdir", new.home)
+    try:
+        new.run("pg_upgrade", *how, "--old-bindir", old.bin, "--new-bindir", new.bin, "--old-datadir", old.data,
+                "--new-datadir", new.data, "--username=postgres", "--socketdir", new.home)
+    except Failed as failure:
+        logs = pathlib.Path(new.data, "pg_upgrade_output.d").glob("*/log/pg_upgrade_dump_*.log")
+        errors = [line for log in logs for line in log.read_text().splitlines() if "error:" in line]
+        raise Failed("\n".join([str(failure), *errors])) from None
     new.start()
     label = f"pg_upgrade --{mode}, {old.major} to {new.major}"
     verify(new, want, label)
