@@ -155,7 +155,7 @@ COMMENT ON FUNCTION bloomset_filters(regclass, name) IS
 
 CREATE FUNCTION bloomset_info(
 	index regclass,
-	OUT elements bigint, OUT capacity bigint, OUT generations integer, OUT requested_rate float8,
+	OUT elements bigint, OUT capacity bigint, OUT generations integer, OUT requested_rate real,
 	OUT current_rate float8, OUT bytes bigint, OUT reindex_pays boolean
 ) AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloomset_info(regclass) IS
