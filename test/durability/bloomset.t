@@ -411,7 +411,7 @@ def denies_again(server, tables, label):
 
 
 def standby_snapshots():
-    for feedback in "off", "on":
+    for feedback in "on", "off":
         standby.configure(hot_standby_feedback=feedback, wal_receiver_status_interval="'1s'")
         standby.sql("SELECT pg_reload_conf()")
         primary.poll(f"SELECT count(*) = 1 FROM pg_stat_replication WHERE backend_xmin IS {'NOT ' * (feedback == 'on')}NULL")
