@@ -12,7 +12,7 @@ import random
 import time
 
 from bloomset_checks import (PATIENCE, RARE, USE_SETS, denied, denied_by_filters, denied_by_index, denied_by_partitions,
-                             denied_by_scan, settled, until, wait_until_blocked)
+                             denied_by_scan, settled, wait_until_blocked)
 from session import CHEAP_WORKERS, Session, ask, each, in_thread, run
 from tap import note, ok, same, skip
 
@@ -87,6 +87,17 @@ def test_broken_hot_chain():
             same(new.ask(contains(table, 2)), ["t"], f"{isolation}: and has the new one")
 
 
+def test_imported_snapshot():
+    """Fails as the test before, in a session that began later and imports the old snapshot."""
+    each("CREATE TABLE handed (k bigint)", "INSERT INTO handed VALUES (1)")
+    with Session() as old, Session() as new, Session() as other:
+        old.ask("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        (snapshot,) = old.ask("SELECT pg_export_snapshot()")
+        new.each("UPDATE handed SET k = 2", f"CREATE INDEX handed_k ON handed USING bloomset (k) WITH ({RARE})")
+        other.each("BEGIN ISOLATION LEVEL REPEATABLE READ", f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+        answers_from(other, "handed", "handed_k", 1, "an imported snapshot")
+
+
 def test_cursor():
     """Fails if "fresh" is judged by a newer snapshot than the one that the statement uses."""
     each("CREATE TABLE fetched (k bigint)", "INSERT INTO fetched VALUES (1)")
@@ -96,6 +107,11 @@ def test_cursor():
         new.each("UPDATE fetched SET k = 2", f"CREATE INDEX fetched_k ON fetched USING bloomset (k) WITH ({RARE})")
         old.ask("SELECT count(*) FROM fetched")
         same(old.ask("FETCH c"), ["1|t"], "a cursor's snapshot is older than the index")
+        # The transaction's own changes are invisible to its older cursor.
+        each("CREATE TABLE own (k bigint)", "INSERT INTO own VALUES (1)")
+        new.each("BEGIN", "DECLARE c CURSOR FOR SELECT bloomset_contains('own', 'k', 1)", "UPDATE own SET k = 2",
+                 f"CREATE INDEX own_k ON own USING bloomset (k) WITH ({RARE})", "SELECT count(*) FROM own")  # fmt: skip
+        same(new.ask("FETCH c"), ["t"], "the cursor of a transaction that updates and makes the index")
 
 
 def test_reindex_and_recently_dead():
@@ -206,6 +222,26 @@ def test_call_after_rollback():
         said = between_calls("SELECT ask_undone_undone(7)", "DELETE FROM undone WHERE k = 7", "VACUUM undone",
                              "REINDEX TABLE undone", name=f"{name}, and back")  # fmt: skip
         ok(said in [(["yes no "], "00000"), (["yes yes "], "00000")], f"{name}, then the value goes: no error", said)
+
+
+def test_call_of_something_else():
+    """Fails if a call site takes what it remembers of one relation, column or type for another."""
+    make("either", numbers(1, 50), columns="k bigint, s text")
+    make("neither", numbers(51, 99), columns="k bigint, s text")
+    ask("UPDATE either SET s = 'e' || k; UPDATE neither SET s = 'n' || k; "
+        f"CREATE INDEX ON either USING bloomset (s) WITH ({RARE}); CREATE INDEX ON neither USING bloomset (s) WITH ({RARE})")
+    calls = "(VALUES (1, 'either'::regclass, 'k'::name, {0}), (2, 'neither', 'k', {0}), (3, 'either', 'k', {0})) AS c (i, t, n, v)"
+    with Session() as session:
+        same(session.ask("SELECT string_agg(bloomset_contains(t, n, v)::text, ' ' ORDER BY i) FROM " + calls.format(7)),
+             ["true false true"], "one call site, two tables")  # fmt: skip
+        columns = "SELECT string_agg(bloomset_contains('either', n::name, v)::text, ' ') FROM " \
+            "(VALUES ('s', 'e7'), ('k', '7'), ('s', '7'), ('k', '77')) AS c (n, v)"
+        same(session.ask(columns), ["true true false false"], "one call site, two columns")
+    ask("CREATE TABLE retyped (k bigint); INSERT INTO retyped VALUES (1); CREATE INDEX ON retyped USING bloomset (k)")
+    make_calls("retyped")
+    said = between_calls("SELECT ask_undone_retyped(7)", "ALTER TABLE retyped ALTER k TYPE text", "INSERT INTO retyped VALUES ('7')",
+                         name="another type")  # fmt: skip
+    ok(said in [(["no yes "], "00000"), ([], "42804")], "the type changes between two calls: not denied", said)
 
 
 def test_call_while_index_dies():
@@ -886,7 +922,7 @@ def test_which_index():
         session.ask("CREATE INDEX chosen_k ON chosen USING bloomset (k) WITH (" + RARE + ")")
         finds_all(session, "chosen", "with a set of the column beside them")
         same(session.ask(contains("chosen", 1077)), ["f"], "which alone answers")
-        session.ask(f"""CREATE TABLE chosen_child (b text, k bigint, more int, a int); ALTER TABLE chosen_child DROP b;
+        session.ask("""CREATE TABLE chosen_child (b text, k bigint, more int, a int); ALTER TABLE chosen_child DROP b;
             ALTER TABLE chosen_child ADD b text; ALTER TABLE chosen_child INHERIT chosen;
             INSERT INTO chosen_child (a, k, more) VALUES (8000, 9000, 7000)""")
         same(session.ask(contains("chosen", 123456)), ["t"], "a child without a set answers maybe")
@@ -1069,7 +1105,8 @@ def timed(test):
 
 
 run(*map(timed, [
-    test_broken_hot_chain, test_cursor, test_reindex_and_recently_dead, test_call_after_rollback, test_call_while_index_dies,
+    test_broken_hot_chain, test_imported_snapshot, test_cursor, test_reindex_and_recently_dead, test_call_after_rollback,
+    test_call_of_something_else, test_call_while_index_dies,
     test_locks_last, test_lock_order, test_tree_between_calls, test_index_dropped_between_calls, test_rights_between_calls,
     test_reindex_concurrently_in_stages, test_create_index_concurrently, test_invalid_index, test_growth_elsewhere,
     test_growth_between_calls, test_rewrites_in_a_transaction, test_cancelled_growth, test_timeout_of_each_row,
