@@ -64,7 +64,7 @@ typedef struct BloomsetMeta
 	uint32		element_class;	/* a bf_class */
 	float4		rate;			/* requested for the whole set */
 	uint64		seed;
-	uint64		built_at;		/* the next full transaction ID after the build's scan */
+	uint64		built_at;		/* the build's next full transaction ID */
 	uint32		ngenerations;
 	uint32		reserved;
 	Generation	generation[MAX_GENERATIONS];

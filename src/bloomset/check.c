@@ -68,7 +68,7 @@ check_rows(Relation table, Relation index)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot check bloomset index \"%s\"", RelationGetRelationName(index)),
 				 errdetail("It is invalid or newer than the transaction's snapshot.")));
-	info->ii_Concurrent = true;	/* the scan sees what the snapshot sees */
+	info->ii_Concurrent = true; /* the scan sees what the snapshot sees */
 	scan = table_beginscan_strat(table, snapshot, 0, NULL, true, true);
 	table_index_build_scan(table, index, info, true, false, check_row, NULL, scan);
 	UnregisterSnapshot(snapshot);

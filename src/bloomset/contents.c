@@ -78,9 +78,9 @@ filter_of_generation(Relation index, const BloomsetMeta *meta, uint32 i)
 {
 	const Generation *generation = &meta->generation[i];
 	bf_filter	filter = {.params = {
-		.layout = BF_BLOCKED,.k = generation->k,.element_class = meta->element_class,
-		.rate = generation->rate,.seed = meta->seed,
-		.m = (uint64) generation->nblocks * BF_BLOCK_BITS,.cell_bits = 1
+			.layout = BF_BLOCKED, .k = generation->k, .element_class = meta->element_class,
+			.rate = generation->rate, .seed = meta->seed,
+			.m = (uint64) generation->nblocks * BF_BLOCK_BITS, .cell_bits = 1
 	}};
 	uint8	   *payload;
 	BloomValue *value;
@@ -153,7 +153,7 @@ typedef struct SetInfo
 	uint64		elements;
 	uint64		capacity;
 	uint32		generations;	/* the most of an index */
-	double		requested_absent;	/* probability that no set reports an absent value */
+	double		requested_absent;	/* chance that no set says "maybe" */
 	double		current_absent;
 	uint64		bytes;
 	bool		reindex_pays;
@@ -220,7 +220,7 @@ Datum
 bloomset_info(PG_FUNCTION_ARGS)
 {
 	SetTree		tree = resolve_sets(PG_GETARG_OID(0), NULL);
-	SetInfo		info = {.requested_absent = 1,.current_absent = 1};
+	SetInfo		info = {.requested_absent = 1, .current_absent = 1};
 	TupleDesc	descriptor;
 	Datum		values[7];
 	bool		nulls[7] = {false};
