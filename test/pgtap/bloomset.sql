@@ -132,6 +132,19 @@ SELECT unnest(ARRAY[
 FROM (VALUES ('sized_i', 50000::bigint), ('sized_few', 1000), ('sized_many', 1000000)) v (index, n),
     bloomset_info(index::regclass);
 
+-- A build within little memory writes hashes to files, and the filter in parts.
+CREATE TABLE many AS SELECT (i * 7919) % 400000 AS x FROM generate_series(1, 500000) i;
+CREATE INDEX many_x ON many USING bloomset (x) WITH (false_positive_rate = 1e-6);
+CREATE TABLE many_filters AS SELECT * FROM bloomset_filters('many', 'x');
+SET LOCAL maintenance_work_mem = '1MB';
+REINDEX INDEX many_x;
+RESET maintenance_work_mem;
+INSERT INTO many_filters SELECT * FROM bloomset_filters('many', 'x');
+SELECT is(count(DISTINCT filter::bytea), 1::bigint, 'the same set with little memory and with much') FROM many_filters;
+SELECT is(count(*), 0::bigint, 'which has all rows') FROM many WHERE NOT bloomset_contains('many', 'x', x);
+SELECT ok(400000 - elements BETWEEN 0 AND 10, 'and each value once') FROM bloomset_info('many_x');
+DROP TABLE many;
+
 -- Partial indexes and expressions, asked by index
 
 CREATE TABLE orders (id int, customer text, open bool, "Two Words" text,
@@ -287,7 +300,7 @@ CREATE TABLE growth (n int, type text, element text, rate float8, steps int, pro
 INSERT INTO growth VALUES
     (1, 'int', 'i', 0.1, 1, 100000), (2, 'int', 'i', 0.01, 20, 200000), (3, 'text', '''user'' || i', 0.01, 1, 200000),
     (4, 'uuid', 'md5(i::text)::uuid', 0.001, 4, 500000), (5, 'date', 'date ''2000-01-01'' + i', 0.5, 10, 100000),
-    (6, 'numeric', 'i / 10.0', 0.01, 2000, 200000);
+    (6, 'int', 'i', 1e-9, 1, 100000), (7, 'numeric', 'i / 10.0', 0.01, 500, 200000);
 CREATE FUNCTION pg_temp.growth() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     g growth;

@@ -125,6 +125,15 @@ SELECT is(pg_temp.asked_after(ARRAY['SELECT', 'REVOKE SELECT ON secret FROM bloo
         'GRANT SELECT (name) ON secret TO bloomset_reader', 'REVOKE SELECT (name) ON secret FROM bloomset_reader'],
         'bloomset_reader'),
     '{true,42501,42501,true,42501,true,42501,true,42501}', 'rights are checked in each call');
+CREATE ROLE bloomset_group;
+GRANT SELECT ON secret TO bloomset_group;
+GRANT bloomset_group TO bloomset_reader;
+SELECT is(pg_temp.asked_after(ARRAY['SELECT', 'REVOKE bloomset_group FROM bloomset_reader'], 'bloomset_reader'),
+    '{true,42501}', 'also those of groups');
+ALTER TABLE secret ENABLE ROW LEVEL SECURITY;
+SELECT is(pg_temp.asked_after(ARRAY['SELECT', 'ALTER ROLE bloomset_bypass NOBYPASSRLS',
+    'ALTER ROLE bloomset_bypass BYPASSRLS'], 'bloomset_bypass'), '{true,42501,true}', 'and BYPASSRLS');
+ALTER TABLE secret DISABLE ROW LEVEL SECURITY;
 CREATE FUNCTION pg_temp.asked_by(roles name[]) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
     role name;
