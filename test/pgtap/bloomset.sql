@@ -44,9 +44,9 @@ SELECT is(concat_ws(' ', provolatile, proisstrict, proparallel), properties, fun
 FROM (VALUES
     ('bloomset_contains(regclass,name,anycompatible)', 's t s'),
     ('bloomset_contains(regclass,anycompatible)', 's t s'),
-    ('bloomset_partitions(regclass,name,anycompatible)', 's t s'),
-    ('bloomset_filters(regclass,name)', 's t s'),
-    ('bloomset_info(regclass)', 's t s'),
+    ('bloomset_partitions(regclass,name,anycompatible)', 's t r'),
+    ('bloomset_filters(regclass,name)', 's t r'),
+    ('bloomset_info(regclass)', 's t r'),
     ('bloomset_check(regclass)', 'v t u')) v (function, properties)
 LEFT JOIN pg_proc ON pg_proc.oid = to_regprocedure(function);
 
@@ -133,7 +133,7 @@ FROM (VALUES ('sized_i', 50000::bigint), ('sized_few', 1000), ('sized_many', 100
     bloomset_info(index::regclass);
 
 -- A build within little memory writes hashes to files, and the filter in parts.
-CREATE TABLE many AS SELECT (i * 7919) % 400000 AS x FROM generate_series(1, 500000) i;
+CREATE TABLE many AS SELECT (i * 7919::bigint) % 400000 AS x FROM generate_series(1, 500000) i;
 CREATE INDEX many_x ON many USING bloomset (x) WITH (false_positive_rate = 1e-6);
 CREATE TABLE many_filters AS SELECT * FROM bloomset_filters('many', 'x');
 SET LOCAL maintenance_work_mem = '1MB';
@@ -330,7 +330,8 @@ BEGIN
         RETURN NEXT lives_ok('SELECT bloomset_check(''grown_set'')', what || ': bloomset_check');
         CREATE TABLE grown_filters AS SELECT * FROM bloomset_filters('grown', 'x');
         RETURN NEXT is((SELECT array_agg(generation ORDER BY generation) FROM grown_filters
-            WHERE partition = 'grown'::regclass), ARRAY(SELECT generate_series(1, info.generations)), what || ': a filter for each generation');
+            WHERE partition = 'grown'::regclass), ARRAY(SELECT generate_series(1, info.generations)),
+            what || ': a filter for each generation');
         EXECUTE format('SELECT count(*) FROM generate_series(10001, 30000) i
             WHERE bloomset_contains(''grown'', ''x'', %1$s)
                 <> EXISTS (SELECT FROM grown_filters WHERE filter @> (%1$s)::%2$s)', g.element, g.type) INTO STRICT hits;

@@ -389,8 +389,8 @@ DECLARE
 BEGIN
     FOR q IN SELECT relation, c, value, expected
         FROM (VALUES ('tree'::regclass, 'v'::name, 'v8', true), ('tree_b', 'v', 'v8', false),
-            ('turns', 'a', 'v8', true), ('turns', 'b', 'v8', false), ('turns', 'b', 'w8', true), ('child_a', 'v', 'grand', true),
-            ('tree', 'v', 'w8', false)) v (relation, c, value, expected),
+            ('turns', 'a', 'v8', true), ('turns', 'b', 'v8', false), ('turns', 'b', 'w8', true),
+            ('child_a', 'v', 'grand', true), ('tree', 'v', 'w8', false)) v (relation, c, value, expected),
             generate_series(1, 20) i
         ORDER BY md5(i || relation::text || c || value)
     LOOP
