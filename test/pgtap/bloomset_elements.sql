@@ -1,5 +1,5 @@
 -- The elements of a bloomset: two values are one element exactly if = of the column's type
--- says so. At a rate of 1e-9 no "yes" is there by chance, so the sets of this file must
+-- says so. At a rate of 1e-7 no "yes" is there by chance, so the sets of this file must
 -- answer as their tables do. Other types and collations are errors.
 BEGIN;
 SET LOCAL client_min_messages = warning;
@@ -83,7 +83,7 @@ DECLARE
 BEGIN
     EXECUTE format('CREATE TABLE elements (x %s)', type);
     EXECUTE format(put, type, 1) USING list;
-    CREATE INDEX elements_set ON elements USING bloomset (x) WITH (false_positive_rate = 1e-9);
+    CREATE INDEX elements_set ON elements USING bloomset (x) WITH (false_positive_rate = 1e-7);
     EXECUTE format(put, type, 3) USING list;
     FOREACH value IN ARRAY list || probes LOOP
         query := format('SELECT EXISTS (SELECT FROM elements WHERE x = %s)', format(probe, value));
@@ -181,9 +181,9 @@ ORDER BY n;
 CREATE TABLE texts (number, date, uuid) AS
 SELECT i::text, (date '2000-01-01' + i)::text, md5(i::text) FROM generate_series(1, 200) i;
 CREATE TABLE typed AS SELECT number::int, date::date, uuid::uuid FROM texts WHERE number::int <= 100;
-CREATE INDEX ON typed USING bloomset (number) WITH (false_positive_rate = 1e-9);
-CREATE INDEX ON typed USING bloomset (date) WITH (false_positive_rate = 1e-9);
-CREATE INDEX ON typed USING bloomset (uuid) WITH (false_positive_rate = 1e-9);
+CREATE INDEX ON typed USING bloomset (number) WITH (false_positive_rate = 1e-7);
+CREATE INDEX ON typed USING bloomset (date) WITH (false_positive_rate = 1e-7);
+CREATE INDEX ON typed USING bloomset (uuid) WITH (false_positive_rate = 1e-7);
 SELECT unnest(ARRAY[
     is(count(*) FILTER (WHERE bloomset_contains('typed', 'number', number) AND bloomset_contains('typed', 'date', date)
         AND bloomset_contains('typed', 'uuid', uuid) AND number::int <= 100), 100::bigint,
@@ -234,8 +234,8 @@ BEGIN
     RETURN result;
 END
 $$;
-SELECT ok(pg_temp.ask(type, format('SELECT bloomset_contains(''asked'', ''x'', %s)', value)) ~* '^42804 .*\mcast\M',
-    format('%s, %s: an error and a hint to cast', type, value)) FROM wrong_class ORDER BY n;
+SELECT ok(pg_temp.ask(type, format('SELECT bloomset_contains(''asked'', ''x'', %s)', value)) ~ '^42804 Look up a value of type ',
+    format('%s, %s: an error and a hint', type, value)) FROM wrong_class ORDER BY n;
 SELECT matches(pg_temp.ask('integer', query), '^42804 ', query)
 FROM (VALUES ('SELECT bloomset_contains(''asked_set'', 1.0)'), ('SELECT bloomset_partitions(''asked'', ''x'', 1.0)'),
     ('SELECT bloomset_contains(''asked'', ''x'', ''{}''::json)'), ('SELECT bloomset_contains(''asked'', ''x'', ARRAY[1])'),
@@ -257,7 +257,7 @@ CREATE OPERATOR CLASS mood_ops DEFAULT FOR TYPE mood USING bloomset AS OPERATOR 
 CREATE OPERATOR CLASS jsonb_ops DEFAULT FOR TYPE jsonb USING bloomset AS OPERATOR 1 =(jsonb, jsonb);
 CREATE OPERATOR CLASS array_ops DEFAULT FOR TYPE anyarray USING bloomset AS OPERATOR 1 =(anyarray, anyarray);
 SELECT is(pg_temp.answer(format('CREATE INDEX ON refused USING bloomset (%I)', c)), '0A000', 'no set of ' || c)
-FROM unnest('{mood,humour,jsonb,ints}'::text[]) c;
+FROM unnest('{jsonb,ints}'::text[]) c;
 SELECT is(amvalidate(oid), false, opcname || ' is not valid')
 FROM pg_opclass WHERE opcname IN ('mood_ops', 'jsonb_ops', 'array_ops') AND opcmethod = (SELECT oid FROM pg_am
     WHERE amname = 'bloomset');

@@ -48,7 +48,7 @@ ALTER TABLE tree_c1 DROP gone;
 ALTER TABLE tree_c ATTACH PARTITION tree_c1 FOR VALUES IN (1);
 CREATE TABLE tree_c2 PARTITION OF tree_c DEFAULT;
 INSERT INTO tree SELECT k, 'v' || k FROM generate_series(0, 399, 2) k;
-CREATE INDEX tree_v ON tree USING bloomset (v) WITH (false_positive_rate = 1e-9, expected_items = 500);
+CREATE INDEX tree_v ON tree USING bloomset (v) WITH (false_positive_rate = 1e-7, expected_items = 500);
 CREATE TABLE tree_rest PARTITION OF tree DEFAULT;
 INSERT INTO tree SELECT k, 'v' || k FROM generate_series(1, 499, 2) k;
 CREATE FUNCTION pg_temp.leaf_index(leaf regclass) RETURNS regclass LANGUAGE sql RETURN (SELECT indexrelid::regclass
@@ -144,7 +144,7 @@ CREATE TABLE patchy_b PARTITION OF patchy FOR VALUES IN (2);
 INSERT INTO patchy VALUES (1, 'a'), (2, 'b');
 SELECT is(pg_temp.contains('patchy', 'a') || pg_temp.leaves('patchy', 'a') || pg_temp.filters('patchy'),
     '550005500055000', 'no set in the tree is an error');
-CREATE INDEX patchy_a_v ON patchy_a USING bloomset (v) WITH (false_positive_rate = 1e-9);
+CREATE INDEX patchy_a_v ON patchy_a USING bloomset (v) WITH (false_positive_rate = 1e-7);
 SELECT is(concat_ws(', ', pg_temp.contains('patchy', x), pg_temp.leaves('patchy', x), pg_temp.filters('patchy')),
     'true, ' || leaves || ', 55000', x || ': a leaf has no set')
 FROM (VALUES ('a', 'patchy_a patchy_b'), ('b', 'patchy_b'), ('c', 'patchy_b')) v (x, leaves);
@@ -183,7 +183,7 @@ CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler;
 CREATE TABLE heaps (k int, v text) PARTITION BY LIST (k);
 CREATE TABLE heaps_a PARTITION OF heaps FOR VALUES IN (1);
 CREATE TABLE heaps_b PARTITION OF heaps FOR VALUES IN (2) USING other_heap;
-CREATE INDEX ON heaps_a USING bloomset (v) WITH (false_positive_rate = 1e-9);
+CREATE INDEX ON heaps_a USING bloomset (v) WITH (false_positive_rate = 1e-7);
 INSERT INTO heaps VALUES (1, 'a'), (2, 'b');
 SELECT is(pg_temp.contains('heaps', x) || ' ' || pg_temp.leaves('heaps', x), answer, x || ': a leaf that is not a heap')
 FROM (VALUES ('a', 'true heaps_a heaps_b'), ('b', 'true heaps_b'), ('c', 'true heaps_b')) v (x, answer);
@@ -191,9 +191,9 @@ FROM (VALUES ('a', 'true heaps_a heaps_b'), ('b', 'true heaps_b'), ('c', 'true h
 CREATE TABLE partly (k int, v text) PARTITION BY LIST (k);
 CREATE TABLE partly_a PARTITION OF partly FOR VALUES IN (1);
 CREATE TABLE partly_b PARTITION OF partly FOR VALUES IN (2);
-CREATE INDEX ON partly_a USING bloomset (v) WITH (false_positive_rate = 1e-9);
-CREATE INDEX ON partly_b USING bloomset (v) WITH (false_positive_rate = 1e-9) WHERE k > 5;
-CREATE INDEX ON partly_b USING bloomset (lower(v)) WITH (false_positive_rate = 1e-9);
+CREATE INDEX ON partly_a USING bloomset (v) WITH (false_positive_rate = 1e-7);
+CREATE INDEX ON partly_b USING bloomset (v) WITH (false_positive_rate = 1e-7) WHERE k > 5;
+CREATE INDEX ON partly_b USING bloomset (lower(v)) WITH (false_positive_rate = 1e-7);
 INSERT INTO partly VALUES (1, 'A'), (2, 'B');
 SELECT is(pg_temp.contains('partly', x) || ' ' || pg_temp.leaves('partly', x), answer, x || ': partial sets of a leaf')
 FROM (VALUES ('A', 'true partly_a partly_b'), ('B', 'true partly_b'), ('C', 'true partly_b')) v (x, answer);
@@ -215,16 +215,16 @@ INSERT INTO parent VALUES (1, 'parent');
 INSERT INTO child_a VALUES (2, 'a');
 INSERT INTO child_b (k, v) VALUES (3, 'b');
 INSERT INTO grandchild (k, v) VALUES (4, 'grand');
-CREATE INDEX parent_v ON parent USING bloomset (v) WITH (false_positive_rate = 1e-9);
+CREATE INDEX parent_v ON parent USING bloomset (v) WITH (false_positive_rate = 1e-7);
 SELECT is(concat_ws(' ', pg_temp.contains('parent', 'nobody'), pg_temp.leaves('parent', 'nobody'),
     pg_temp.filters('parent')), 'true child_a child_b grandchild 55000', 'children have no sets');
 SELECT is((bloomset_contains('parent_v', 'parent'), bloomset_contains('parent_v', 'a'))::text, '(t,f)',
     'a set of the parent answers for the parent only');
-CREATE INDEX ON child_a USING bloomset (v) WITH (false_positive_rate = 1e-9);
-CREATE INDEX ON child_b USING bloomset (v) WITH (false_positive_rate = 1e-9, seed = 3);
+CREATE INDEX ON child_a USING bloomset (v) WITH (false_positive_rate = 1e-7);
+CREATE INDEX ON child_b USING bloomset (v) WITH (false_positive_rate = 1e-7, seed = 3);
 SELECT is(pg_temp.contains('parent', 'nobody') || ' ' || pg_temp.leaves('parent', 'nobody'), 'true grandchild',
     'a grandchild has no set');
-CREATE INDEX ON grandchild USING bloomset (v) WITH (false_positive_rate = 1e-9);
+CREATE INDEX ON grandchild USING bloomset (v) WITH (false_positive_rate = 1e-7);
 SELECT is(concat_ws(' ', pg_temp.contains(t, x), pg_temp.leaves(t, x)), answer, format('%s in %s', x, t))
 FROM (VALUES ('parent', 'parent', 'true parent'), ('parent', 'a', 'true child_a'), ('parent', 'b', 'true child_b'),
     ('parent', 'grand', 'true grandchild'), ('parent', 'nobody', 'false'), ('child_a', 'a', 'true child_a'),
@@ -247,7 +247,7 @@ SELECT is(pg_temp.contains('lone_parent', 'a'), 'false', 'sets in both');
 CREATE TEMP TABLE temporary_child () INHERITS (lone_parent);
 INSERT INTO temporary_child VALUES ('a');
 SELECT is(pg_temp.contains('lone_parent', 'a'), 'true', 'a temporary child without a set');
-CREATE INDEX ON temporary_child USING bloomset (v) WITH (false_positive_rate = 1e-9);
+CREATE INDEX ON temporary_child USING bloomset (v) WITH (false_positive_rate = 1e-7);
 SELECT is(pg_temp.leaves('lone_parent', 'a'), 'temporary_child', 'and with one');
 SELECT is(pg_temp.contains('lone_parent', 'b'), 'false', 'which says "no", too');
 DROP TABLE temporary_child;
@@ -281,10 +281,10 @@ END
 $$;
 CREATE TABLE seen (k int, v text) PARTITION BY LIST (k);
 CREATE TABLE seen_1 PARTITION OF seen FOR VALUES IN (1);
-CREATE INDEX seen_v ON seen USING bloomset (v) WITH (false_positive_rate = 1e-9, expected_items = 100);
+CREATE INDEX seen_v ON seen USING bloomset (v) WITH (false_positive_rate = 1e-7, expected_items = 100);
 CREATE TABLE seen_2 (v text, k int);
 INSERT INTO seen_2 VALUES ('x', 2);
-CREATE INDEX seen_2_v ON seen_2 USING bloomset (v) WITH (false_positive_rate = 1e-9, seed = 9);
+CREATE INDEX seen_2_v ON seen_2 USING bloomset (v) WITH (false_positive_rate = 1e-7, seed = 9);
 SELECT is(pg_temp.wrong_steps(ARRAY[
     'f SELECT',
     't ALTER TABLE seen ATTACH PARTITION seen_2 FOR VALUES IN (2)',
@@ -354,7 +354,7 @@ SELECT is(pg_temp.wrong_steps(ARRAY[
 
 DROP TABLE seen;
 CREATE TABLE seen (k int, v text);
-CREATE INDEX ON seen USING bloomset (v) WITH (false_positive_rate = 1e-9);
+CREATE INDEX ON seen USING bloomset (v) WITH (false_positive_rate = 1e-7);
 CREATE TABLE seen_child (v text, k int);
 INSERT INTO seen_child VALUES ('x', 1);
 SELECT is(pg_temp.wrong_steps(ARRAY[
@@ -402,8 +402,8 @@ BEGIN
 END
 $$;
 CREATE TABLE turns AS SELECT 'v' || i AS a, 'w' || i AS b FROM generate_series(1, 100) i;
-CREATE INDEX ON turns USING bloomset (a) WITH (false_positive_rate = 1e-9);
-CREATE INDEX ON turns USING bloomset (b) WITH (false_positive_rate = 1e-9);
+CREATE INDEX ON turns USING bloomset (a) WITH (false_positive_rate = 1e-7);
+CREATE INDEX ON turns USING bloomset (b) WITH (false_positive_rate = 1e-7);
 SELECT is(pg_temp.wrong_by_turns(), '{}', 'by turns');
 
 SELECT * FROM finish();
