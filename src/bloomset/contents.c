@@ -189,6 +189,9 @@ estimated_rows(Oid table_oid)
 	return rows;
 }
 
+/* The rows of smaller tables are estimated badly. */
+#define SMALL_SET	1000
+
 /*
  * REINDEX pays if it merges generations, restores the rate, or forgets more deleted
  * values than the table has rows.
@@ -215,7 +218,7 @@ add_info(SetInfo *info, Relation index)
 	info->requested_absent += log1p(-meta.rate);
 	info->current_absent += absent;
 	info->bytes += (uint64) RelationGetNumberOfBlocks(index) * BLCKSZ;
-	info->reindex_pays |= meta.ngenerations > 1 || -expm1(absent) > meta.rate || elements > 2 * rows;
+	info->reindex_pays |= meta.ngenerations > 1 || -expm1(absent) > meta.rate || elements > 2 * rows + SMALL_SET;
 }
 
 Datum

@@ -98,7 +98,7 @@ SELECT unnest(ARRAY[
     is(t.elements, (SELECT sum(elements)::bigint FROM tree_infos), 'are those of the leaves'),
     is(t.capacity, (SELECT sum(capacity)::bigint FROM tree_infos), 'capacity of the tree'),
     is(t.bytes, (SELECT sum(bytes)::bigint FROM tree_infos), 'bytes of the tree'),
-    ok(abs(t.requested_rate / 6e-9 - 1) < 1e-6, 'the rate asked is that of six leaves'),
+    ok(abs(t.requested_rate / 6e-7 - 1) < 1e-6, 'the rate asked is that of six leaves'),
     is(t.reindex_pays, false, 'REINDEX does not pay')])
 FROM bloomset_info('tree_v') t;
 CREATE TABLE rates (k int, v int) PARTITION BY LIST (k);
