@@ -64,7 +64,7 @@ typedef struct BloomsetMeta
 	uint32		element_class;	/* a bf_class */
 	float4		rate;			/* requested for the whole set */
 	uint64		seed;
-	uint64		built_at;		/* the next full transaction ID after the build's scan */
+	uint64		built_at;		/* the build's next full transaction ID */
 	uint32		ngenerations;
 	uint32		reserved;
 	Generation	generation[MAX_GENERATIONS];
@@ -154,6 +154,9 @@ place_of(const Generation *generation, uint64 hash)
  */
 extern bool design_generation(BloomsetMeta *meta, uint32 index, double items);
 
+/* The number of elements counted in the pages of a generation when it is full. */
+extern double full_elements(const Generation *generation);
+
 /* page.c */
 
 /* Is a relation an index of this access method, on a table or on a partitioned one? */
@@ -232,6 +235,8 @@ typedef struct BloomsetOptions
 	int			seed;			/* offset of a string */
 } BloomsetOptions;
 
+/* Below, the rates of many generations could not add up to so little. */
+#define MIN_SET_RATE			1e-7
 #define DEFAULT_EXPECTED_ITEMS	10000
 
 extern void define_bloomset_options(void);

@@ -41,8 +41,7 @@ is_full(Relation index, const BloomsetMeta *meta)
 		blocks += blocks_in_page(&generation, number);
 		UnlockReleaseBuffer(buffer);
 	}
-	return (double) elements / blocks * generation.nblocks >=
-		(double) (generation.capacity - generation.capacity / 32);
+	return (double) elements / blocks * generation.nblocks >= full_elements(&generation);
 }
 
 /* Is a page behind the last generation one that a cancelled growth has logged? */

@@ -35,7 +35,7 @@ define_bloomset_options(void)
 
 	add_real_reloption(kind, "false_positive_rate",
 					   "Share of absent values that the set reports as present",
-					   DEFAULT_RATE, BF_MIN_RATE, BF_MAX_RATE, ShareUpdateExclusiveLock);
+					   DEFAULT_RATE, MIN_SET_RATE, BF_MAX_RATE, ShareUpdateExclusiveLock);
 	add_real_reloption(kind, "expected_items",
 					   "Number of distinct values that the set has room for before it grows",
 					   DEFAULT_EXPECTED_ITEMS, 1, MAX_EXPECTED_ITEMS, ShareUpdateExclusiveLock);

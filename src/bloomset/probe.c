@@ -94,7 +94,7 @@ bloomset_can_exclude(Relation index)
 
 	if (unlikely(!form->indisvalid || !form->indisready))
 		return false;
-	/* the table may have HOT chains that the index does not describe: README.HOT */
+	/* HOT chains that the index does not describe: README.HOT */
 	if (unlikely(form->indcheckxmin) &&
 		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
 							   TransactionXmin))

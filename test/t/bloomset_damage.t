@@ -47,11 +47,11 @@ SCHEMA = f"""
 CREATE EXTENSION bloomtype;
 CREATE TABLE tree (k bigint, p int) PARTITION BY LIST (p);
 CREATE TABLE other (k text);
-CREATE INDEX other_k ON other USING bloomset (k) WITH (expected_items = 500, false_positive_rate = 1e-9, seed = 5);
+CREATE INDEX other_k ON other USING bloomset (k) WITH (expected_items = 500, false_positive_rate = 1e-7, seed = 5);
 INSERT INTO other SELECT 'x' || i FROM generate_series(1, {ROWS}) AS i;
 """ + "".join(f"""
     CREATE TABLE t{number} (k bigint, p int NOT NULL DEFAULT {number} CHECK (p = {number}));
-    CREATE INDEX t{number}_k ON t{number} USING bloomset (k) WITH (expected_items = 500, false_positive_rate = 1e-9);
+    CREATE INDEX t{number}_k ON t{number} USING bloomset (k) WITH (expected_items = 500, false_positive_rate = 1e-7);
     ALTER TABLE tree ATTACH PARTITION t{number} FOR VALUES IN ({number});
     """ for number in range(TABLES))  # fmt: skip
 
