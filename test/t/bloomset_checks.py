@@ -68,10 +68,11 @@ def until(true, what, seconds=PATIENCE):
         time.sleep(0.01)
 
 
-def wait_until_blocked(watcher, blocked, by):
-    """Waits until one session waits for a lock that the other has."""
-    query = f"SELECT {by.pid} = ANY (pg_blocking_pids({blocked.pid}))"
-    until(lambda: watcher.ask(query) == ["t"], f"session {blocked.pid} waits for session {by.pid}")
+def wait_until_blocked(watcher, blocked, by=None):
+    """Waits until a session waits for a lock of another, or of any."""
+    pids = f"pg_blocking_pids({blocked.pid})"
+    query = f"SELECT {by.pid} = ANY ({pids})" if by else f"SELECT {pids} <> '{{}}'"
+    until(lambda: watcher.ask(query) == ["t"], f"session {blocked.pid} waits")
 
 
 def settled(session, query, answers=("f",)):
