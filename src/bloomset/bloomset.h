@@ -66,7 +66,7 @@ typedef struct BloomsetMeta
 	uint64		seed;
 	uint64		built_at;		/* the build's next full transaction ID */
 	uint32		ngenerations;
-	uint32		reserved;
+	uint32		checksum;		/* of all other fields */
 	Generation	generation[MAX_GENERATIONS];
 } BloomsetMeta;
 
@@ -184,8 +184,17 @@ extern Buffer lock_generation_page(Relation index, const BloomsetMeta *meta, uin
 /* Adds a page to a fork; it is locked exclusively and not initialized. */
 extern Buffer extend_bloomset(Relation index, ForkNumber fork);
 
+/* Writes the contents of a metapage, with their checksum. */
+extern void write_meta(Page page, const BloomsetMeta *meta);
+
 /* Writes the metapage of a new index. */
 extern void write_new_metapage(Buffer buffer, const BloomsetMeta *meta);
+
+/*
+ * Refreshes the backend's copy of the metapage; an error if it has fewer generations
+ * than a page names.
+ */
+extern BloomsetState *require_generations(Relation index, uint32 generations);
 
 /* probe.c */
 

@@ -60,12 +60,17 @@ walk_generation(Relation index, const BloomsetMeta *meta, uint32 i, UsePage use,
 	for (uint32 number = 0; number < pages_of(generation); number++)
 	{
 		Buffer		buffer;
+		uint32		generations;
 
 		CHECK_FOR_INTERRUPTS();
 		buffer = lock_generation_page(index, meta, i, number, BUFFER_LOCK_SHARE);
 		use(state, BufferGetPage(buffer), number,
 			blocks_in_page(generation, number) * BF_BLOCK_BYTES);
+		generations = fields_of(BufferGetPage(buffer))->generations;
 		UnlockReleaseBuffer(buffer);
+		/* growth since the copy was made adds only rows that are not visible */
+		if (generations > meta->ngenerations)
+			(void) require_generations(index, generations);
 	}
 }
 
@@ -153,7 +158,7 @@ typedef struct SetInfo
 	uint64		elements;
 	uint64		capacity;
 	uint32		generations;	/* the most of an index */
-	double		requested_absent;	/* logarithm of the chance that no set says "maybe" */
+	double		requested_absent;	/* logarithm of the chance of no "maybe" */
 	double		current_absent;
 	uint64		bytes;
 	bool		reindex_pays;

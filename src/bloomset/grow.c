@@ -112,7 +112,7 @@ write_metapage(Relation index, const BloomsetMeta *meta)
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	state = GenericXLogStart(index);
-	*meta_of(GenericXLogRegisterBuffer(state, buffer, 0)) = *meta;
+	write_meta(GenericXLogRegisterBuffer(state, buffer, 0), meta);
 	GenericXLogFinish(state);
 	UnlockReleaseBuffer(buffer);
 }

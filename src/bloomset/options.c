@@ -47,9 +47,9 @@ bytea *
 bloomset_options(Datum reloptions, bool validate)
 {
 	static const relopt_parse_elt options[] = {
-		{"false_positive_rate", RELOPT_TYPE_REAL, offsetof(BloomsetOptions, rate)},
-		{"expected_items", RELOPT_TYPE_REAL, offsetof(BloomsetOptions, expected_items)},
-		{"seed", RELOPT_TYPE_STRING, offsetof(BloomsetOptions, seed)},
+		{.optname = "false_positive_rate", .opttype = RELOPT_TYPE_REAL, .offset = offsetof(BloomsetOptions, rate)},
+		{.optname = "expected_items", .opttype = RELOPT_TYPE_REAL, .offset = offsetof(BloomsetOptions, expected_items)},
+		{.optname = "seed", .opttype = RELOPT_TYPE_STRING, .offset = offsetof(BloomsetOptions, seed)},
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, bloomset_relopt_kind,

@@ -837,7 +837,7 @@ def test_leaves_of_other_options():
     for p in range(1, 6):
         ask(f"CREATE TABLE mixed_{p} (x text, k bigint, p int); ALTER TABLE mixed_{p} DROP x; "
             f"INSERT INTO mixed_{p} SELECT p * 1000 + i, p FROM generate_series(1, 100 * {p}) AS i, (VALUES ({p})) AS v (p); "
-            f"CREATE INDEX ON mixed_{p} USING bloomset (k) WITH (seed = {p * 7 - 20}, false_positive_rate = 1e-{3 + p}, "
+            f"CREATE INDEX ON mixed_{p} USING bloomset (k) WITH (seed = {p * 7 - 20}, false_positive_rate = 1e-{2 + p}, "
             f"expected_items = {10 ** p}); "
             f"ALTER TABLE mixed ATTACH PARTITION mixed_{p} FOR VALUES IN ({p})")  # fmt: skip
     with Session() as session:
