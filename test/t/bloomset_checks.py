@@ -6,6 +6,9 @@ Each query compares the set with the table in one statement, so in one snapshot,
 import contextlib
 import time
 
+from session import Session, ask, in_thread
+from tap import same
+
 PATIENCE = 60  # seconds that a test waits for another session
 
 # A set that denies every absent value of a test: of ten thousand, one is taken for present with a probability of 0.001.
@@ -59,6 +62,8 @@ WHERE a.amname = 'bloomset' AND c.relkind = 'i' AND i.indisvalid AND i.indrelid 
 """
 
 
+# Sessions that wait
+
 def until(true, what, seconds=PATIENCE):
     """Waits until a function returns true."""
     deadline = time.monotonic() + seconds
@@ -76,9 +81,106 @@ def wait_until_blocked(watcher, blocked, by=None):
 
 
 def settled(session, query, answers=("f",)):
-    """Does a query give these lines, at once or when transactions that are under way elsewhere have ended? A set that was
-    just built answers "maybe" until then."""
+    """Does a query give these lines, at once or when transactions that are under way elsewhere have ended? A set that
+    was just built answers "maybe" until then."""
     with contextlib.suppress(TimeoutError):
         until(lambda: session.ask(query) == list(answers), query, 20)
         return True
     return False
+
+
+def result_of(future):
+    return future.result(PATIENCE)
+
+
+# Tables with a set of their column k, and what they are asked
+
+def contains(table, value, column="k"):
+    return f"SELECT bloomset_contains('{table}', '{column}', {value})"
+
+
+def by_index(index, value):
+    return f"SELECT bloomset_contains('{index}'::regclass, {value})"
+
+
+def scan(table, value, column="k"):
+    return f"SELECT count(*) FROM {table} WHERE {column} = {value}"
+
+
+def check(index):
+    return f"SELECT bloomset_check('{index}'::regclass)"
+
+
+def numbers(first, last):
+    return f"SELECT i FROM generate_series({first}, {last}) AS i"
+
+
+def make(table, rows="", columns="k bigint", options=f"{RARE}, expected_items = 100"):
+    """Makes a table with a set of its column k, and these values there."""
+    ask(f"CREATE TABLE {table} ({columns})")
+    if rows:
+        ask(f"INSERT INTO {table} (k) {rows}")
+    ask(f"CREATE INDEX {table}_k ON {table} USING bloomset (k) WITH ({options})")
+
+
+def finds_all(session, table, name):
+    """Tests that no row that the session sees is missed, in any way to ask."""
+    for kind, query in (("contains", denied), ("partitions", denied_by_partitions), ("filters", denied_by_filters)):
+        same(session.ask(query(table)), [], f"{name}: {kind}")
+
+
+# Two calls from one place
+
+# The calls of ask_TABLE() in one transaction come from one place. So do the two of the others, which wait in between
+# for the lock that another session has. ask_undone_TABLE() rolls its first call back.
+CALLS = """
+CREATE OR REPLACE FUNCTION ask_{table}(x bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN bloomset_contains('{table}', 'k', x);
+END $$;
+CREATE OR REPLACE FUNCTION ask_twice_{table}(x bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    answers text := '';
+    answer boolean;
+BEGIN
+    FOR i IN 1..2 LOOP
+        answer := bloomset_contains('{table}', 'k', x);
+        answers := answers || CASE WHEN answer THEN 'yes ' ELSE 'no ' END;
+        IF i = 1 THEN PERFORM pg_advisory_xact_lock(4711); END IF;
+    END LOOP;
+    RETURN answers;
+END $$;
+CREATE OR REPLACE FUNCTION ask_undone_{table}(x bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    answers text := '';
+    answer boolean;
+BEGIN
+    FOR i IN 1..2 LOOP
+        BEGIN
+            answer := bloomset_contains('{table}', 'k', x);
+            IF i = 1 THEN RAISE EXCEPTION 'undone'; END IF;
+        EXCEPTION WHEN raise_exception THEN NULL;
+        END;
+        answers := answers || CASE WHEN answer THEN 'yes ' ELSE 'no ' END;
+        IF i = 1 THEN PERFORM pg_advisory_xact_lock(4711); END IF;
+    END LOOP;
+    RETURN answers;
+END $$;
+"""
+
+
+def make_calls(table):
+    ask(CALLS.format(table=table))
+
+
+def between_calls(call, *statements, name):
+    """Runs statements in another session between the two calls of a function. Returns what the function says, and its
+    SQLSTATE."""
+    with Session() as asker, Session() as other, Session() as watcher:
+        other.ask("SELECT pg_advisory_lock(4711)")
+        asking = in_thread(asker.attempt, call)
+        wait_until_blocked(watcher, asker, other)
+        states = [other.attempt(statement)[1] for statement in statements]
+        same(set(states), {"00000"}, f"{name}: the other session is not held up")
+        other.ask("SELECT pg_advisory_unlock(4711)")
+        return result_of(asking)

@@ -1,5 +1,6 @@
 #!/usr/bin/python3 -B
-"""Sets under random work of several sessions: at every moment, every value that a session sees in a table is in its set.
+"""Sets under random work of several sessions: at every moment, every value that a session sees in a table is in its
+set.
 
 Writers change a plain table, a partitioned table and an inheritance tree in all ways that SQL has and at all isolation
 levels, while two sessions rebuild, replace, attach, detach, truncate and vacuum, so the sets, which are made for 20
@@ -57,7 +58,8 @@ CREATE TABLE tree_b (more int, flag boolean NOT NULL DEFAULT false, s text, k bi
 ALTER TABLE tree_b INHERIT tree;
 CREATE TABLE tree_bb () INHERITS (tree_b);
 """ + "".join(
-    f"CREATE INDEX {table}_k ON {table} USING bloomset (k) {WITH}; CREATE INDEX {table}_s ON {table} USING bloomset (s);"
+    f"CREATE INDEX {table}_k ON {table} USING bloomset (k) {WITH}; "
+    f"CREATE INDEX {table}_s ON {table} USING bloomset (s);"
     for table in ("tree", "tree_a", "tree_b", "tree_bb")
 ) + f"""
 CREATE MATERIALIZED VIEW seen AS SELECT id, k FROM plain;
@@ -148,8 +150,8 @@ class Worker:
 
     def absent(self):
         """Counts how often a set says "no": one that always says "maybe" would pass every check."""
-        lines = self.attempt(f"SELECT count(*) FILTER (WHERE NOT bloomset_contains('{self.random.choice(ROOTS)}', 'k', -i))"
-                             " FROM generate_series(1, 10) AS i")  # fmt: skip
+        lines = self.attempt("SELECT count(*) FILTER (WHERE NOT bloomset_contains("
+                             f"'{self.random.choice(ROOTS)}', 'k', -i)) FROM generate_series(1, 10) AS i")  # fmt: skip
         if lines:
             self.counts["absent"] += 10
             self.counts["no"] += int(lines[0])
@@ -168,13 +170,15 @@ CONFLICTS = " ON CONFLICT DO NOTHING", " ON CONFLICT (id) DO UPDATE SET k = excl
 def insert(r, table):
     conflict = "" if table.startswith("tree") else r.choice(CONFLICTS)
     first, number, k = r.randrange(IDS), r.choice([1, 1, 1, 5, 40, 150]), new_value(r)
-    return f"""INSERT INTO {table} (id, k, s, flag) SELECT i, {k} + i * {r.choice([0, 1, 7919])}, 'w' || {k} + i, i % 3 = 0
+    return f"""INSERT INTO {table} (id, k, s, flag)
+        SELECT i, {k} + i * {r.choice([0, 1, 7919])}, 'w' || {k} + i, i % 3 = 0
         FROM generate_series({first}, {first + number - 1}) AS i{conflict}"""
 
 
 def update(r, table):
     change = r.choice(["k = k + 1", f"k = {new_value(r)} + id", f"s = 'w' || {new_value(r)}", "flag = NOT flag",
-                       "k = NULL", f"k = {new_value(r)}, s = NULL, flag = true", f"id = (id + {r.randrange(IDS)}) % {IDS}"])
+                       "k = NULL", f"k = {new_value(r)}, s = NULL, flag = true",
+                       f"id = (id + {r.randrange(IDS)}) % {IDS}"])  # fmt: skip
     return f"UPDATE {table} SET {change} WHERE id % {r.choice([37, 97, 400])} = {r.randrange(37)}"
 
 
@@ -311,8 +315,8 @@ def move_partition(worker):
 
 def move_child(worker):
     child = worker.random.choice(["tree_a", "tree_b"])
-    # Without the lock a query that waits for the child meanwhile still reads it (find_all_inheritors), and then asks the
-    # tree, which has it no more.
+    # Without the lock a query that waits for the child meanwhile still reads it (find_all_inheritors), and then asks
+    # the tree, which has it no more.
     worker.attempt(f"BEGIN; LOCK TABLE tree IN ACCESS EXCLUSIVE MODE; ALTER TABLE {child} NO INHERIT tree; COMMIT", DDL)
     worker.attempt("ROLLBACK")
     worker.attempt(f"UPDATE {child} SET k = {new_value(worker.random)} + id WHERE id % 10 = 2", DDL)
@@ -348,13 +352,14 @@ def rebuild(worker):
 
 def rewrite(worker):
     table = worker.random.choice(TABLES)
-    worker.attempt(worker.random.choice([f"VACUUM (FULL) {table}", "CLUSTER plain USING plain_pkey", f"TRUNCATE ONLY {table}",
-                                         "TRUNCATE plain"]), DDL)  # fmt: skip
+    worker.attempt(worker.random.choice([f"VACUUM (FULL) {table}", "CLUSTER plain USING plain_pkey",
+                                         f"TRUNCATE ONLY {table}", "TRUNCATE plain"]), DDL)  # fmt: skip
 
 
 def set_options(worker):
-    worker.attempt(f"ALTER INDEX {worker.random.choice(['plain_k', 'plain_k2', 'tree_k'])} "
-                   f"SET (seed = {worker.random.randrange(100)}, expected_items = {worker.random.choice([10, 1000])})", DDL)
+    r = worker.random
+    worker.attempt(f"ALTER INDEX {r.choice(['plain_k', 'plain_k2', 'tree_k'])} "
+                   f"SET (seed = {r.randrange(100)}, expected_items = {r.choice([10, 1000])})", DDL)
 
 
 def refresh(worker):
@@ -365,9 +370,12 @@ def vacuum(worker):
     worker.attempt(f"VACUUM (INDEX_CLEANUP on) {worker.random.choice(TABLES)}", DDL)
 
 
+WORKS = [vacuum, vacuum, rebuild, rebuild, rebuild, replace_set, move_partition, move_child, rewrite, set_options,
+         refresh, drop_invalid]  # fmt: skip
+
+
 def own(worker):
-    work = worker.random.choice([vacuum, vacuum, rebuild, rebuild, rebuild, replace_set, move_partition, move_child, rewrite,
-                                 set_options, refresh, drop_invalid])
+    work = worker.random.choice(WORKS)
     work(worker)
     worker.counts[work.__name__] += 1
     for table in worker.random.sample(TABLES, 2):
@@ -379,7 +387,8 @@ def own(worker):
 # All together
 
 def every_worker(prepare):
-    roles = [("writer", WRITERS, lambda worker: transact(worker, prepare)), ("reader", READERS, read), ("owner", OWNERS, own)]
+    roles = [("writer", WRITERS, lambda worker: transact(worker, prepare)), ("reader", READERS, read),
+             ("owner", OWNERS, own)]  # fmt: skip
     stop = threading.Event()
 
     def work_of(role, number, do):
@@ -412,8 +421,8 @@ def test_sessions():
     counts = sum((worker.counts for worker in workers), collections.Counter())
     states = sum((worker.states for worker in workers), collections.Counter())
     faults = [fault for worker in workers for fault in worker.faults]
-    ok(not faults, f"{WRITERS} writers, {READERS} readers and {OWNERS} owners: no value is denied, and no unexpected error",
-       *faults[:3])
+    ok(not faults, f"{WRITERS} writers, {READERS} readers and {OWNERS} owners: no value is denied, no unexpected error",
+       *faults[:3])  # fmt: skip
     note(" ".join(f"{name}: {count}" for name, count in sorted(counts.items())))
     note("SQLSTATEs: " + " ".join(f"{state}: {count}" for state, count in sorted(states.items(), key=str)))
     for kind in "contains", "partitions", "filters", "scan", "partial", "expression", "view", "bloomset_check":
@@ -424,7 +433,7 @@ def test_sessions():
 def test_growth():
     """The sets have grown, otherwise the sessions have tested little."""
     grown = ask("""SELECT max((bloomset_info(indexrelid)).generations) FROM pg_index
-        JOIN pg_class ON oid = indexrelid WHERE relname IN ('plain_k', 'plain_s', 'tree_k', 'tree_a_k') AND indisvalid""")
+        JOIN pg_class ON oid = indexrelid WHERE relname IN ('plain_k', 'plain_s', 'tree_a_k') AND indisvalid""")
     ask("INSERT INTO plain SELECT i, i, i FROM generate_series(10001, 14000) AS i")
     ask("UPDATE plain SET k = k + 1000000 WHERE id > 10000")
     after = ask("SELECT (bloomset_info('plain_k'::regclass)).generations")
@@ -442,8 +451,8 @@ def test_end():
         with Session() as session:
             sets = session.ask(VALID_SETS.format(table))
             states = [session.attempt(f"SELECT bloomset_check({index})")[1] for index in sets]
-        ok(sets and set(states) == {"00000"}, f"in the end bloomset_check finds nothing in the {len(sets)} sets of {table}",
-           states)
+        ok(sets and set(states) == {"00000"}, f"in the end bloomset_check finds nothing in {len(sets)} sets of {table}",
+           states)  # fmt: skip
     ask("REINDEX TABLE plain; TRUNCATE plain")
     with Session() as session:
         ok(settled(session, "SELECT bloomset_contains('plain', 'k', 1)"), "an emptied table has no value")
