@@ -6,6 +6,8 @@
 
 #include "bloomset/bloomset.h"
 #include "core/format.h"
+#include "core/hash.h"
+#include "port/pg_bitutils.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
@@ -52,12 +54,27 @@ is_page_of(Page page, uint16 generation, uint32 number)
 		fields->number == number;
 }
 
+static Buffer
+read_page(Relation index, BlockNumber block)
+{
+	BloomsetState *state = index->rd_amcache;
+	Buffer	   *recent;
+
+	if (unlikely(state == NULL))
+		return ReadBuffer(index, block);
+	recent = &state->recent_buffers[block & (state->nrecent_buffers - 1)];
+	if (!BufferIsValid(*recent) ||
+		!ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block, *recent))
+		*recent = ReadBuffer(index, block);
+	return *recent;
+}
+
 Buffer
 lock_generation_page(Relation index, const BloomsetMeta *meta, uint32 generation, uint32 number,
 					 int mode)
 {
 	BlockNumber block = meta->generation[generation].first + number;
-	Buffer		buffer = ReadBuffer(index, block);
+	Buffer		buffer = read_page(index, block);
 
 	LockBuffer(buffer, mode);
 	if (unlikely(!is_page_of(BufferGetPage(buffer), generation + 1, number)))
@@ -80,13 +97,23 @@ extend_bloomset(Relation index, ForkNumber fork)
 	return buffer;
 }
 
+/* A damaged seed, for example, would be a valid one that finds no element. */
+static uint32
+checksum_of(const BloomsetMeta *meta)
+{
+	BloomsetMeta copy = *meta;
+
+	copy.checksum = 0;
+	return (uint32) bf_hash_bytes(&copy, sizeof(copy), 0);
+}
+
 /* Are the generations ones that design_generation() and growth can have made? */
 static bool
 is_valid_meta(const BloomsetMeta *meta)
 {
 	BlockNumber next = BLOOMSET_META_PAGE + 1;
 
-	if (meta->element_class == BF_CLASS_NONE || !bf_class_known(meta->element_class) ||
+	if (meta->checksum != checksum_of(meta) || meta->element_class == BF_CLASS_NONE || !bf_class_known(meta->element_class) ||
 		meta->ngenerations < 1 || meta->ngenerations > MAX_GENERATIONS)
 		return false;
 	for (uint32 i = 0; i < meta->ngenerations; i++)
@@ -114,11 +141,40 @@ read_metapage(Relation index, BloomsetMeta *meta)
 	UnlockReleaseBuffer(buffer);
 }
 
+/* The number of recent buffers that serves all pages, if it is not too large. */
+static uint32
+recent_buffers_for(const BloomsetMeta *meta)
+{
+	const Generation *last = &meta->generation[meta->ngenerations - 1];
+	BlockNumber npages = last->first + pages_of(last);
+
+	return pg_nextpower2_32(Min(npages, MAX_RECENT_BUFFERS));
+}
+
+/* Makes room for all pages; the recent buffers of a smaller array are forgotten. */
+static BloomsetState *
+state_with_room(Relation index, uint32 nrecent_buffers)
+{
+	BloomsetState *state = index->rd_amcache;
+
+	if (state == NULL || state->nrecent_buffers < nrecent_buffers)
+	{
+		state = MemoryContextAllocZero(index->rd_indexcxt,
+									   offsetof(BloomsetState, recent_buffers) +
+									   nrecent_buffers * sizeof(Buffer));
+		state->nrecent_buffers = nrecent_buffers;
+		forget_bloomset_state(index);
+		index->rd_amcache = state;
+	}
+	return state;
+}
+
 BloomsetState *
 bloomset_state(Relation index, bool refresh)
 {
-	BloomsetState state;
+	BloomsetMeta meta;
 	ElementType element;
+	BloomsetState *state;
 
 	if (likely(index->rd_amcache != NULL && !refresh))
 		return index->rd_amcache;
@@ -126,14 +182,28 @@ bloomset_state(Relation index, bool refresh)
 	if (!find_hash_function(TupleDescAttr(RelationGetDescr(index), 0)->atttypid, &element))
 		elog(ERROR, "bloomset index \"%s\" is of an unsupported type",
 			 RelationGetRelationName(index));
-	state.hash = element.hash;
-	read_metapage(index, &state.meta);
-	if (state.meta.element_class != element.element_class)
+	read_metapage(index, &meta);
+	if (meta.element_class != element.element_class)
 		report_damage(index, BLOOMSET_META_PAGE);
-	if (index->rd_amcache == NULL)
-		index->rd_amcache = MemoryContextAlloc(index->rd_indexcxt, sizeof(state));
-	*(BloomsetState *) index->rd_amcache = state;
-	return index->rd_amcache;
+	state = state_with_room(index, recent_buffers_for(&meta));
+	state->meta = meta;
+	state->hash = element.hash;
+	return state;
+}
+
+BloomsetState *
+require_generations(Relation index, uint32 generations)
+{
+	BloomsetState *state = bloomset_state(index, true);
+
+	if (generations > state->meta.ngenerations)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("bloomset index \"%s\" lacks a generation", RelationGetRelationName(index)),
+				 errdetail("A page names generation %u, the metapage has %u.", generations,
+						   state->meta.ngenerations),
+				 errhint("REINDEX builds it anew.")));
+	return state;
 }
 
 void
@@ -145,12 +215,19 @@ forget_bloomset_state(Relation index)
 }
 
 void
+write_meta(Page page, const BloomsetMeta *meta)
+{
+	*meta_of(page) = *meta;
+	meta_of(page)->checksum = checksum_of(meta);
+}
+
+void
 write_new_metapage(Buffer buffer, const BloomsetMeta *meta)
 {
 	Page		page = BufferGetPage(buffer);
 
 	init_bloomset_page(page, 0, 0);
-	*meta_of(page) = *meta;
+	write_meta(page, meta);
 	((PageHeader) page)->pd_lower = FIRST_BLOCK_OFFSET + sizeof(BloomsetMeta);
 	MarkBufferDirty(buffer);
 }

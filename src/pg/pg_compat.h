@@ -24,9 +24,10 @@
 	} while (0)
 #endif
 
-/* PostgreSQL 16 counts outer joins among the relations of a query. */
+/* PostgreSQL 16 counts outer joins among the relations of a query, and renamed the second. */
 #if PG_VERSION_NUM < 160000
 #define all_query_rels all_baserels
+#define rd_locator rd_node
 #endif
 
 /* PostgreSQL 17 renamed the first and added the second, which 15 and 16 do by the setting. */
@@ -43,7 +44,7 @@
  * The versions whose generic_redo() has replayed the records of bloomset/wal.c in
  * the tests.
  */
-#if PG_VERSION_NUM / 10000 == 15
+#if PG_VERSION_NUM / 10000 == 15 || PG_VERSION_NUM / 10000 == 17 || PG_VERSION_NUM / 10000 == 18
 #define DIRECT_GENERIC_WAL
 #endif
 
