@@ -8,7 +8,7 @@ import time
 
 PATIENCE = 60  # seconds that a test waits for another session
 
-# A set that denies every absent value of a test: of a million, one is taken for present with a probability of 0.001.
+# A set that denies every absent value of a test: of ten thousand, one is taken for present with a probability of 0.001.
 RARE = "false_positive_rate = 1e-7"
 
 

@@ -83,7 +83,8 @@ CONCURRENT = {"40001", "40P01", "55P03"}
 DML = {"23505", "23514"}
 # What owners may meet as well: objects that the other has dropped, made or is detaching.
 DDL = {"23514", "42704", "42P01", "42P07", "42P16", "42P17", "42809", "55000", "55006"}
-# Internal errors of PostgreSQL itself, when owners meet.
+# Internal errors of PostgreSQL itself: INSERT ... ON CONFLICT beside REINDEX CONCURRENTLY, and when owners meet.
+ARBITER_RACE = "invalid arbiter index list"
 CATALOG_RACES = "tuple concurrently", "could not open relation with OID", "cache lookup failed", "could not find"
 
 
@@ -107,7 +108,8 @@ class Worker:
         if state == "00000":
             return lines
         self.states[state] += 1
-        internal = allowed is DDL and any(race in self.session.error for race in CATALOG_RACES)
+        internal = ARBITER_RACE in self.session.error or \
+            allowed is DDL and any(race in self.session.error for race in CATALOG_RACES)
         if state not in CONCURRENT | allowed and not internal:
             self.fault(f"SQLSTATE {state}", f"{sql}\n{self.session.error}")
         return None
