@@ -95,6 +95,15 @@ check_collation(Oid collation)
 }
 
 void
+require_element_type(Oid type, Oid collation, ElementType *element)
+{
+	if (!find_hash_function(type, element))
+		report_unhashable(type);
+	if (is_collatable_text(type, element))
+		check_collation(collation);
+}
+
+void
 resolve_element_type(FunctionCallInfo fcinfo, int argument, ElementType *element)
 {
 	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, argument);
@@ -103,10 +112,7 @@ resolve_element_type(FunctionCallInfo fcinfo, int argument, ElementType *element
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("could not determine the type of the bloom filter element")));
-	if (!find_hash_function(type, element))
-		report_unhashable(type);
-	if (is_collatable_text(type, element))
-		check_collation(PG_GET_COLLATION());
+	require_element_type(type, PG_GET_COLLATION(), element);
 }
 
 const ElementType *

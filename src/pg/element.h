@@ -51,6 +51,9 @@ extern bool find_hash_function(Oid type, ElementType *element);
  */
 extern bool find_element_type(Oid type, Oid collation, ElementType *element);
 
+/* The same with errors for what is not supported. */
+extern void require_element_type(Oid type, Oid collation, ElementType *element);
+
 /*
  * Finds how the type of the current function's argument is hashed; an error if
  * unsupported.  Reads the catalog, so callers keep the result per call site.

@@ -1,9 +1,10 @@
 /*
  * module.c
- *		The magic block of the loadable module.
+ *		The magic block of the loadable module, and what loading it does.
  */
 #include "pg/pg_compat.h"
 
+#include "bloomset/bloomset.h"
 #include "fmgr.h"
 
 /* PostgreSQL 18 shows the name and version in pg_get_loaded_modules(). */
@@ -12,3 +13,11 @@ PG_MODULE_MAGIC_EXT(.name = "bloomtype", .version = BLOOMTYPE_VERSION);
 #else
 PG_MODULE_MAGIC;
 #endif
+
+extern PGDLLEXPORT void _PG_init(void);
+
+void
+_PG_init(void)
+{
+	define_bloomset_options();
+}

@@ -29,6 +29,24 @@
 #define all_query_rels all_baserels
 #endif
 
+/* PostgreSQL 17 renamed the first and added the second, which 15 and 16 do by the setting. */
+#if PG_VERSION_NUM < 170000
+#define MyLocalTransactionId (MyProc->lxid)
+#define RestrictSearchPath() \
+	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, \
+					  GUC_ACTION_SAVE, true, 0, false)
+#else
+#define MyLocalTransactionId (MyProc->vxid.lxid)
+#endif
+
+/*
+ * The versions whose generic_redo() has replayed the records of bloomset/wal.c in
+ * the tests.
+ */
+#if PG_VERSION_NUM / 10000 == 15
+#define DIRECT_GENERIC_WAL
+#endif
+
 /* PostgreSQL 18 places it before a declaration. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()

@@ -1,0 +1,281 @@
+/*
+ * build.c
+ *		Building a bloomset from a table.
+ *
+ * The scan collects hashes, since the size of the filter is known only at its end.
+ * Half of maintenance_work_mem holds hashes, which then go to temporary files, and
+ * half holds the part of the filter that is being filled.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "access/xloginsert.h"
+#include "bloomset/bloomset.h"
+#include "bloomset/spool.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "lib/hyperloglog.h"
+#include "miscadmin.h"
+#include "pg/memory.h"
+#include "utils/memutils.h"
+#include "value/parameters.h"
+
+/*
+ * 2^14 registers estimate the number of distinct hashes with a standard error of
+ * 0.8 %.  The margin is about four of these.
+ */
+#define DISTINCT_BITS	14
+#define DISTINCT_MARGIN	1.03
+
+/* Estimates from hashes of 32 bits are useless far above this number. */
+#define MAX_ESTIMATE	5e8
+
+typedef struct Build
+{
+	HashElement hash;
+	uint64		seed;
+	HashSpool  *spool;
+	hyperLogLogState distinct;
+} Build;
+
+/* A part of generation 1 in memory: blocks [from, to), the first of a page. */
+typedef struct Part
+{
+	bf_shape	shape;
+	uint32		from;
+	uint32		to;
+	uint8	   *blocks;
+	uint32	   *elements;		/* of each page */
+} Part;
+
+static void
+add_row(Relation index, ItemPointer row, Datum *values, bool *isnull, bool alive, void *arg)
+{
+	Build	   *build = arg;
+	uint64		hash;
+
+	if (isnull[0])
+		return;
+	hash = build->hash(values[0], build->seed);
+	addHyperLogLog(&build->distinct, (uint32) hash);
+	spool_hash(build->spool, hash);
+}
+
+/* The number of elements to make room for. */
+static double
+estimate_items(Build *build, double expected_items)
+{
+	double		rows = (double) spooled_hashes(build->spool);
+	double		distinct = estimateHyperLogLog(&build->distinct) * DISTINCT_MARGIN;
+
+	if (rows > MAX_ESTIMATE || distinct > 0.8 * rows)
+		distinct = rows;
+	return Max(expected_items, distinct);
+}
+
+static void
+add_to_part(void *state, const uint64 *hashes, uint64 n)
+{
+	Part	   *part = state;
+
+	for (uint64 i = 0; i < n; i++)
+	{
+		uint64		block = bf_block_of(&part->shape, hashes[i]);
+		uint8	   *bits;
+
+		if (block < part->from || block >= part->to)
+			continue;
+		bits = part->blocks + (block - part->from) * BF_BLOCK_BYTES;
+		if (bf_block_contains(bits, &part->shape, hashes[i]))
+			continue;
+		bf_block_add(bits, &part->shape, hashes[i]);
+		part->elements[(block - part->from) / BLOCKS_PER_PAGE]++;
+	}
+}
+
+/* The least hash whose block is this one or a later one. */
+static uint64
+first_hash_of(const bf_shape *shape, uint64 block)
+{
+	return ((block << 32) + shape->nblocks - 1) / shape->nblocks << 32;
+}
+
+static void
+write_part(Relation index, const Generation *generation, const Part *part)
+{
+	for (uint32 block = part->from; block < part->to; block += BLOCKS_PER_PAGE)
+	{
+		uint32		number = block / BLOCKS_PER_PAGE;
+		uint32		elements = part->elements[number - part->from / BLOCKS_PER_PAGE];
+		Buffer		buffer = extend_bloomset(index, MAIN_FORKNUM);
+		Page		page = BufferGetPage(buffer);
+
+		CHECK_FOR_INTERRUPTS();
+		init_bloomset_page(page, 1, number);
+		if (elements > 0)
+		{
+			((PageHeader) page)->pd_lower = BLCKSZ;
+			fields_of(page)->elements = elements;
+			memcpy(blocks_of(page), part->blocks + (Size) (block - part->from) * BF_BLOCK_BYTES,
+				   blocks_in_page(generation, number) * BF_BLOCK_BYTES);
+		}
+		MarkBufferDirty(buffer);
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
+/* Fills and writes generation 1 within the memory. */
+static void
+write_generation(Relation index, const Generation *generation, HashSpool *spool, Size memory)
+{
+	uint32		pages = Max(memory / (BLOCKS_PER_PAGE * BF_BLOCK_BYTES), 1);
+	uint64		step;
+	Part		part = {.shape = shape_of(generation)};
+
+	pages = Min(pages, pages_of(generation));
+	step = (uint64) pages * BLOCKS_PER_PAGE;
+	part.blocks = allocate_large(CurrentMemoryContext, step * BF_BLOCK_BYTES);
+	part.elements = palloc(pages * sizeof(uint32));
+	for (uint64 from = 0; from < generation->nblocks; from += step)
+	{
+		uint64		to = Min(from + step, generation->nblocks);
+
+		part.from = (uint32) from;
+		part.to = (uint32) to;
+		zero_bytes(part.blocks, step * BF_BLOCK_BYTES);
+		memset(part.elements, 0, pages * sizeof(uint32));
+		read_spool(spool, first_hash_of(&part.shape, from),
+				   to == generation->nblocks ? PG_UINT64_MAX : first_hash_of(&part.shape, to),
+				   add_to_part, &part);
+		write_part(index, generation, &part);
+	}
+	pfree(part.blocks);
+	pfree(part.elements);
+}
+
+/* Checks what the definition of an index may contain; returns its element type. */
+static ElementType
+check_definition(Relation heap, Relation index)
+{
+	AttrNumber	column = index->rd_index->indkey.values[0];
+	Oid			type = TupleDescAttr(RelationGetDescr(index), 0)->atttypid;
+	ElementType element;
+
+	if (heap->rd_rel->relam != HEAP_TABLE_AM_OID)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("access method \"bloomset\" does not support table \"%s\"",
+						RelationGetRelationName(heap)),
+				 errdetail("The table does not use the access method \"heap\".")));
+	require_element_type(type, index->rd_indcollation[0], &element);
+	if (column != InvalidAttrNumber)
+		require_element_type(type, TupleDescAttr(RelationGetDescr(heap), column - 1)->attcollation,
+							 &element);
+	if (!element.is_stable)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("access method \"bloomset\" does not support enum types"),
+				 errdetail("The hash of an enum value is that of its label, which can be renamed.")));
+	return element;
+}
+
+/* The metapage of an index of no generation. */
+static BloomsetMeta
+new_meta(Relation index, const ElementType *element)
+{
+	const BloomsetOptions *options = (BloomsetOptions *) index->rd_options;
+	BloomsetMeta meta = {.element_class = element->element_class};
+
+	meta.rate = check_rate(options != NULL ? options->rate : DEFAULT_RATE);
+	meta.seed = bloomset_seed(options);
+	return meta;
+}
+
+static double
+expected_items(Relation index)
+{
+	const BloomsetOptions *options = (BloomsetOptions *) index->rd_options;
+
+	return options != NULL ? options->expected_items : DEFAULT_EXPECTED_ITEMS;
+}
+
+static void
+start_generations(Relation index, BloomsetMeta *meta, double items)
+{
+	if (!design_generation(meta, 0, items) ||
+		pages_of(&meta->generation[0]) > MaxBlockNumber - 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("bloomset index \"%s\" would be too large for %.0f elements at rate %g",
+						RelationGetRelationName(index), items, meta->rate),
+				 errhint("Set a higher false_positive_rate or fewer expected_items.")));
+	meta->generation[0].first = BLOOMSET_META_PAGE + 1;
+	meta->ngenerations = 1;
+}
+
+static void
+write_index(Relation index, BloomsetMeta *meta, HashSpool *spool, Size memory)
+{
+	Buffer		buffer = extend_bloomset(index, MAIN_FORKNUM);
+
+	write_new_metapage(buffer, meta);
+	UnlockReleaseBuffer(buffer);
+	write_generation(index, &meta->generation[0], spool, memory);
+	if (RelationNeedsWAL(index))
+		log_newpage_range(index, MAIN_FORKNUM, 0, RelationGetNumberOfBlocks(index), true);
+}
+
+IndexBuildResult *
+bloomset_build(Relation heap, Relation index, struct IndexInfo *info)
+{
+	IndexBuildResult *result = palloc0(sizeof(*result));
+	ElementType element = check_definition(heap, index);
+	BloomsetMeta meta = new_meta(index, &element);
+	Size		memory = (Size) maintenance_work_mem * 1024 / 2;
+	Build		build = {.hash = element.hash, .seed = meta.seed};
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
+	forget_bloomset_state(index);
+	build.spool = make_spool(memory);
+	initHyperLogLog(&build.distinct, DISTINCT_BITS);
+	result->heap_tuples = table_index_build_scan(heap, index, info, true, true, add_row, &build,
+												 NULL);
+	result->index_tuples = (double) spooled_hashes(build.spool);
+	meta.built_at = U64FromFullTransactionId(ReadNextFullTransactionId());
+	start_generations(index, &meta, estimate_items(&build, expected_items(index)));
+	write_index(index, &meta, build.spool, memory);
+	freeHyperLogLog(&build.distinct);
+	free_spool(build.spool);
+	return result;
+}
+
+/* The init fork of an unlogged index is small, whatever number is expected. */
+void
+bloomset_buildempty(Relation index)
+{
+	ElementType element;
+	BloomsetMeta meta;
+
+	require_element_type(TupleDescAttr(RelationGetDescr(index), 0)->atttypid,
+						 index->rd_indcollation[0], &element);
+	meta = new_meta(index, &element);
+	start_generations(index, &meta, Min(expected_items(index), DEFAULT_EXPECTED_ITEMS));
+	for (uint32 block = 0; block <= pages_of(&meta.generation[0]); block++)
+	{
+		Buffer		buffer = extend_bloomset(index, INIT_FORKNUM);
+
+		START_CRIT_SECTION();
+		if (block == BLOOMSET_META_PAGE)
+			write_new_metapage(buffer, &meta);
+		else
+		{
+			init_bloomset_page(BufferGetPage(buffer), 1, block - 1);
+			MarkBufferDirty(buffer);
+		}
+		log_newpage_buffer(buffer, true);
+		END_CRIT_SECTION();
+		UnlockReleaseBuffer(buffer);
+	}
+}

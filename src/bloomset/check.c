@@ -1,0 +1,109 @@
+/*
+ * check.c
+ *		bloomset_check(): is every row of the table in the set?
+ *
+ * As bt_index_check() of amcheck does with heapallindexed: the rows that a new
+ * snapshot sees, with the index's expressions run as the table's owner.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "bloomset/bloomset.h"
+#include "bloomset/tree.h"
+#include "catalog/index.h"
+#include "miscadmin.h"
+#include "storage/itemptr.h"
+#include "utils/guc.h"
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(bloomset_check);
+
+static void
+check_row(Relation index, ItemPointer row, Datum *values, bool *isnull, bool alive, void *arg)
+{
+	const BloomsetState *state = bloomset_state(index, false);
+	uint64		hash;
+	uint32		generations;
+
+	if (isnull[0])
+		return;
+	hash = state->hash(values[0], state->meta.seed);
+	if (!probe_bloomset(index, hash, &generations))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("row (%u,%u) of table is missing from bloomset index \"%s\"",
+						ItemPointerGetBlockNumber(row), ItemPointerGetOffsetNumber(row),
+						RelationGetRelationName(index)),
+				 errhint("REINDEX builds it anew.")));
+}
+
+static void
+check_pages(Relation index)
+{
+	BloomsetMeta meta = bloomset_state(index, true)->meta;
+
+	for (uint32 i = 0; i < meta.ngenerations; i++)
+	{
+		for (uint32 number = 0; number < pages_of(&meta.generation[i]); number++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			UnlockReleaseBuffer(lock_generation_page(index, &meta, i, number, BUFFER_LOCK_SHARE));
+		}
+	}
+}
+
+/* Scans the rows that a new snapshot sees; an index that it cannot use is skipped. */
+static void
+check_rows(Relation table, Relation index)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	struct IndexInfo *info = BuildIndexInfo(index);
+	TableScanDesc scan;
+
+	if (!bloomset_can_exclude(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot check bloomset index \"%s\"", RelationGetRelationName(index)),
+				 errdetail("It is invalid or newer than the transaction's snapshot.")));
+	info->ii_Concurrent = true;	/* the scan sees what the snapshot sees */
+	scan = table_beginscan_strat(table, snapshot, 0, NULL, true, true);
+	table_index_build_scan(table, index, info, true, false, check_row, NULL, scan);
+	UnregisterSnapshot(snapshot);
+}
+
+static void
+check_index(Oid table_oid, Oid index_oid)
+{
+	Relation	table = table_open(table_oid, NoLock);
+	Relation	index = index_open(index_oid, NoLock);
+	Oid			user;
+	int			context;
+	int			settings;
+
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(table->rd_rel->relowner, context | SECURITY_RESTRICTED_OPERATION);
+	settings = NewGUCNestLevel();
+	RestrictSearchPath();
+	check_pages(index);
+	check_rows(table, index);
+	AtEOXact_GUC(false, settings);
+	SetUserIdAndSecContext(user, context);
+	index_close(index, NoLock);
+	table_close(table, NoLock);
+}
+
+Datum
+bloomset_check(PG_FUNCTION_ARGS)
+{
+	SetTree		tree = resolve_sets(PG_GETARG_OID(0), NULL);
+
+	for (int i = 0; i < tree.nleaves; i++)
+	{
+		for (int j = 0; j < tree.leaves[i].nindexes; j++)
+			check_index(tree.leaves[i].table, tree.leaves[i].indexes[j]);
+	}
+	PG_RETURN_VOID();
+}

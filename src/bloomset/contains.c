@@ -1,0 +1,131 @@
+/*
+ * contains.c
+ *		bloomset_contains(), and what its call sites remember.
+ *
+ * Finding the sets takes microseconds to milliseconds, asking them a fraction of
+ * that, so a call site keeps what it found.  It finds the sets anew
+ *
+ * - in another transaction, since locks end with a transaction;
+ * - after a subtransaction has aborted, which may have taken the locks with it;
+ * - after an invalidation of any relation: an index may be dropped or rebuilt, a
+ *   partition attached, a privilege revoked;
+ * - for another user or relation.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/xact.h"
+#include "bloomset/lookup.h"
+#include "bloomset/tree.h"
+#include "miscadmin.h"
+#include "pg/sql_function.h"
+#include "storage/proc.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+
+typedef struct ContainsSite
+{
+	MemoryContext context;		/* of the tree */
+	Oid			relation;		/* invalid if the rest is not set */
+	NameData	column;
+	Oid			user;
+	LocalTransactionId transaction;
+	uint64		revocation;
+	SetTree		tree;
+	Lookup		lookup;
+} ContainsSite;
+
+/* Increases whenever sites must find their sets anew. */
+static uint64 revocations;
+
+static void
+revoke_by_invalidation(Datum argument, Oid relation)
+{
+	revocations++;
+}
+
+static void
+revoke_by_abort(SubXactEvent event, SubTransactionId self, SubTransactionId parent, void *argument)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		revocations++;
+}
+
+static void
+register_revocations(void)
+{
+	static bool registered;
+
+	if (registered)
+		return;
+	CacheRegisterRelcacheCallback(revoke_by_invalidation, (Datum) 0);
+	RegisterSubXactCallback(revoke_by_abort, NULL);
+	registered = true;
+}
+
+static ContainsSite *
+make_site(FunctionCallInfo fcinfo)
+{
+	MemoryContext parent = fcinfo->flinfo->fn_mcxt;
+	ContainsSite *site = MemoryContextAllocZero(parent, sizeof(ContainsSite));
+
+	register_revocations();
+	site->context = AllocSetContextCreate(parent, "bloomset_contains", ALLOCSET_SMALL_SIZES);
+	fcinfo->flinfo->fn_extra = site;
+	return site;
+}
+
+static inline bool
+is_current(const ContainsSite *site, Oid relation, const NameData *column)
+{
+	return site->relation == relation && site->revocation == revocations &&
+		site->transaction == MyLocalTransactionId && site->user == GetUserId() &&
+		(column == NULL || strcmp(NameStr(site->column), NameStr(*column)) == 0);
+}
+
+/* An invalidation during the search counts: the site is then not current. */
+static pg_noinline void
+find_sets(ContainsSite *site, FunctionCallInfo fcinfo, Oid relation, const NameData *column,
+		  int argument)
+{
+	MemoryContext former;
+
+	site->relation = InvalidOid;
+	site->revocation = revocations;
+	MemoryContextReset(site->context);
+	former = MemoryContextSwitchTo(site->context);
+	site->tree = resolve_sets(relation, column == NULL ? NULL : NameStr(*column));
+	prepare_lookup(&site->lookup, &site->tree, fcinfo, argument, site->context);
+	MemoryContextSwitchTo(former);
+	site->transaction = MyLocalTransactionId;
+	site->user = GetUserId();
+	if (column != NULL)
+		site->column = *column;
+	site->relation = relation;
+}
+
+/* Asks leaf by leaf, since the first that may contain the value decides. */
+static bool
+contains(FunctionCallInfo fcinfo, const NameData *column, int argument)
+{
+	ContainsSite *site = fcinfo->flinfo->fn_extra;
+	Oid			relation = PG_GETARG_OID(0);
+	LookedUp	value;
+
+	if (unlikely(site == NULL))
+		site = make_site(fcinfo);
+	AcceptInvalidationMessages();
+	if (unlikely(!is_current(site, relation, column)))
+		find_sets(site, fcinfo, relation, column, argument);
+	value = looked_up_value(&site->lookup, PG_GETARG_DATUM(argument));
+	for (int i = 0; i < site->tree.nleaves; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (leaf_may_contain(&site->tree.leaves[i], &site->lookup, &value))
+			return true;
+	}
+	return false;
+}
+
+SQL_FUNCTION(bloomset_contains_column, BoolGetDatum(contains(fcinfo, PG_GETARG_NAME(1), 2)))
+SQL_FUNCTION(bloomset_contains_index, BoolGetDatum(contains(fcinfo, NULL, 1)))

@@ -1,0 +1,248 @@
+/*
+ * contents.c
+ *		bloomset_partitions(), bloomset_filters() and bloomset_info().
+ */
+#include "pg/pg_compat.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "bloomset/bloomset.h"
+#include "bloomset/lookup.h"
+#include "bloomset/tree.h"
+#include "core/estimate.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/predicate.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "value/value.h"
+
+PG_FUNCTION_INFO_V1(bloomset_partitions);
+PG_FUNCTION_INFO_V1(bloomset_filters);
+PG_FUNCTION_INFO_V1(bloomset_info);
+
+Datum
+bloomset_partitions(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	SetTree		tree = resolve_sets(PG_GETARG_OID(0), NameStr(*PG_GETARG_NAME(1)));
+	Lookup		lookup;
+	LookedUp	value;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	prepare_lookup(&lookup, &tree, fcinfo, 2, CurrentMemoryContext);
+	value = looked_up_value(&lookup, PG_GETARG_DATUM(2));
+	for (int i = 0; i < tree.nleaves; i++)
+	{
+		Datum		table = ObjectIdGetDatum(tree.leaves[i].table);
+		bool		isnull = false;
+
+		CHECK_FOR_INTERRUPTS();
+		if (leaf_may_contain(&tree.leaves[i], &lookup, &value))
+			tuplestore_putvalues(result->setResult, result->setDesc, &table, &isnull);
+	}
+	return (Datum) 0;
+}
+
+/* Called for each page of a generation, which is locked in shared mode. */
+typedef void (*UsePage) (void *state, Page page, uint32 number, Size size);
+
+static void
+walk_generation(Relation index, const BloomsetMeta *meta, uint32 i, UsePage use, void *state)
+{
+	const Generation *generation = &meta->generation[i];
+
+	for (uint32 number = 0; number < pages_of(generation); number++)
+	{
+		Buffer		buffer;
+
+		CHECK_FOR_INTERRUPTS();
+		buffer = lock_generation_page(index, meta, i, number, BUFFER_LOCK_SHARE);
+		use(state, BufferGetPage(buffer), number,
+			blocks_in_page(generation, number) * BF_BLOCK_BYTES);
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
+static void
+copy_page(void *payload, Page page, uint32 number, Size size)
+{
+	memcpy((uint8 *) payload + (Size) number * BLOCKS_PER_PAGE * BF_BLOCK_BYTES, blocks_of(page),
+		   size);
+}
+
+/* A generation as a value. */
+static BloomValue *
+filter_of_generation(Relation index, const BloomsetMeta *meta, uint32 i)
+{
+	const Generation *generation = &meta->generation[i];
+	bf_filter	filter = {.params = {
+		.layout = BF_BLOCKED,.k = generation->k,.element_class = meta->element_class,
+		.rate = generation->rate,.seed = meta->seed,
+		.m = (uint64) generation->nblocks * BF_BLOCK_BITS,.cell_bits = 1
+	}};
+	uint8	   *payload;
+	BloomValue *value;
+
+	if (filter.params.m > BF_MAX_BITS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("generation %u of bloomset index \"%s\" is too large for a bloomfilter",
+						i + 1, RelationGetRelationName(index)),
+				 errdetail("It has %llu bits, and the maximum is %llu.",
+						   (unsigned long long) filter.params.m, (unsigned long long) BF_MAX_BITS)));
+	value = make_value(&filter, false, &payload);
+	walk_generation(index, meta, i, copy_page, payload);
+	return value;
+}
+
+/* The first set of a leaf that has all rows that the statement sees. */
+static Relation
+open_complete_set(const SetLeaf *leaf)
+{
+	for (int i = 0; i < leaf->nindexes; i++)
+	{
+		Relation	index = open_set(leaf->indexes[i]);
+
+		if (index != NULL)
+			return index;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" has no bloomset index that this transaction can use",
+					get_rel_name(leaf->table)),
+			 errdetail("It has none of this column, or one that is invalid or newer than the transaction's snapshot.")));
+}
+
+static void
+put_filters(ReturnSetInfo *result, const SetLeaf *leaf)
+{
+	Relation	index = open_complete_set(leaf);
+	BloomsetMeta meta = bloomset_state(index, true)->meta;
+
+	PredicateLockRelation(index, GetActiveSnapshot());
+	for (uint32 i = 0; i < meta.ngenerations; i++)
+	{
+		BloomValue *filter = filter_of_generation(index, &meta, i);
+		Datum		values[3] = {
+			ObjectIdGetDatum(leaf->table), Int32GetDatum((int32) i + 1), PointerGetDatum(filter)
+		};
+		bool		nulls[3] = {false};
+
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		pfree(filter);
+	}
+	index_close(index, NoLock);
+}
+
+Datum
+bloomset_filters(PG_FUNCTION_ARGS)
+{
+	SetTree		tree = resolve_sets(PG_GETARG_OID(0), NameStr(*PG_GETARG_NAME(1)));
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < tree.nleaves; i++)
+		put_filters((ReturnSetInfo *) fcinfo->resultinfo, &tree.leaves[i]);
+	return (Datum) 0;
+}
+
+/* What bloomset_info() shows of one index, or of all of a partitioned one. */
+typedef struct SetInfo
+{
+	uint64		elements;
+	uint64		capacity;
+	uint32		generations;	/* the most of an index */
+	double		requested_absent;	/* probability that no set reports an absent value */
+	double		current_absent;
+	uint64		bytes;
+	bool		reindex_pays;
+} SetInfo;
+
+typedef struct PageTally
+{
+	bf_shape	shape;
+	bf_tally	tally;
+	uint64		elements;
+} PageTally;
+
+static void
+tally_page(void *state, Page page, uint32 number, Size size)
+{
+	PageTally  *tally = state;
+
+	bf_tally_add(&tally->tally, &tally->shape, blocks_of(page), size);
+	tally->elements += fields_of(page)->elements;
+}
+
+/* Negative if unknown. */
+static double
+estimated_rows(Oid table_oid)
+{
+	Relation	table = table_open(table_oid, NoLock);
+	double		rows = table->rd_rel->reltuples;
+
+	table_close(table, NoLock);
+	return rows;
+}
+
+/*
+ * REINDEX pays if it merges generations, restores the rate, or forgets more deleted
+ * values than the table has rows.
+ */
+static void
+add_info(SetInfo *info, Relation index)
+{
+	BloomsetMeta meta = bloomset_state(index, true)->meta;
+	double		rows = estimated_rows(index->rd_index->indrelid);
+	double		absent = 1;
+	uint64		elements = 0;
+
+	for (uint32 i = 0; i < meta.ngenerations; i++)
+	{
+		PageTally	tally = {.shape = shape_of(&meta.generation[i])};
+
+		walk_generation(index, &meta, i, tally_page, &tally);
+		elements += tally.elements;
+		info->capacity += meta.generation[i].capacity;
+		absent *= 1 - bf_current_rate(&tally.tally, &tally.shape);
+	}
+	info->elements += elements;
+	info->generations = Max(info->generations, meta.ngenerations);
+	info->requested_absent *= 1 - (double) meta.rate;
+	info->current_absent *= absent;
+	info->bytes += (uint64) RelationGetNumberOfBlocks(index) * BLCKSZ;
+	info->reindex_pays |= meta.ngenerations > 1 || 1 - absent > meta.rate ||
+		(rows >= 0 && elements > 2 * rows);
+}
+
+Datum
+bloomset_info(PG_FUNCTION_ARGS)
+{
+	SetTree		tree = resolve_sets(PG_GETARG_OID(0), NULL);
+	SetInfo		info = {.requested_absent = 1,.current_absent = 1};
+	TupleDesc	descriptor;
+	Datum		values[7];
+	bool		nulls[7] = {false};
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "bloomset_info must return a row");
+	for (int i = 0; i < tree.nleaves; i++)
+	{
+		for (int j = 0; j < tree.leaves[i].nindexes; j++)
+		{
+			Relation	index = index_open(tree.leaves[i].indexes[j], NoLock);
+
+			add_info(&info, index);
+			index_close(index, NoLock);
+		}
+	}
+	values[0] = Int64GetDatum((int64) info.elements);
+	values[1] = Int64GetDatum((int64) info.capacity);
+	values[2] = Int32GetDatum((int32) info.generations);
+	values[3] = Float8GetDatum(1 - info.requested_absent);
+	values[4] = Float8GetDatum(1 - info.current_absent);
+	values[5] = Int64GetDatum((int64) info.bytes);
+	values[6] = BoolGetDatum(info.reindex_pays);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls)));
+}

@@ -1,0 +1,86 @@
+/*
+ * cost.c
+ *		What a scan by a bloomset costs.
+ *
+ * The set itself knows whether a constant is absent, so the planner asks it.  A
+ * value that is not known counts as present, which makes the scan dearer than a
+ * sequential one, so that it never displaces a plan that is better.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/genam.h"
+#include "bloomset/bloomset.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "utils/spccache.h"
+
+/*
+ * Does the set exclude the constant of an operator's expression?  Values behind a
+ * security barrier are not asked for: the plan would show the answer.
+ */
+static bool
+excludes_constant(PlannerInfo *root, Relation index, const RestrictInfo *clause)
+{
+	const BloomsetMeta *meta;
+	const Const *constant;
+	ElementType element;
+	HashElement hash_element;
+	uint64		hash;
+	uint32		generations;
+
+	if (clause->security_level > 0 || !IsA(clause->clause, OpExpr))
+		return false;
+	constant = (Const *) estimate_expression_value(root, get_rightop(clause->clause));
+	if (!IsA(constant, Const) || constant->constisnull ||
+		!find_hash_function(constant->consttype, &element))
+		return false;
+	meta = &bloomset_state(index, false)->meta;
+	hash_element = lookup_hash(&element, meta->element_class);
+	if (hash_element == NULL)
+		return false;
+	hash = hash_element(constant->constvalue, meta->seed);
+	return !probe_bloomset(index, hash, &generations);
+}
+
+static bool
+excludes_path(PlannerInfo *root, Relation index, const IndexPath *path)
+{
+	ListCell   *lc;
+
+	if (!bloomset_can_exclude(index))
+		return false;
+	foreach(lc, path->indexclauses)
+	{
+		ListCell   *cell;
+
+		foreach(cell, lfirst_node(IndexClause, lc)->indexquals)
+		{
+			if (excludes_constant(root, index, lfirst_node(RestrictInfo, cell)))
+				return true;
+		}
+	}
+	return false;
+}
+
+void
+bloomset_costestimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup,
+					  Cost *total, Selectivity *selectivity, double *correlation, double *pages)
+{
+	double		page_cost;
+	bool		excluded = false;
+
+	if (!path->indexinfo->hypothetical)
+	{
+		Relation	index = index_open(path->indexinfo->indexoid, NoLock);
+
+		excluded = excludes_path(root, index, path);
+		index_close(index, NoLock);
+	}
+	get_tablespace_page_costs(path->indexinfo->reltablespace, &page_cost, NULL);
+	*startup = *total = page_cost + 10 * cpu_operator_cost;
+	*selectivity = excluded ? 0 : 1;
+	*correlation = 0;
+	*pages = 1;
+}

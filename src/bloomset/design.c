@@ -1,0 +1,50 @@
+/*
+ * design.c
+ *		The sizes and rates of the generations of a bloomset.
+ *
+ * The rates of all generations add up to at most the requested one: 7/8 of it for
+ * generation 1, since most sets have no other, then 1/16, 1/32 and so on.  A
+ * smaller share for the later generations would cost them more bits an element.
+ */
+#include "pg/pg_compat.h"
+
+#include <math.h>
+
+#include "bloomset/bloomset.h"
+#include "value/parameters.h"
+
+/* Above 64 blocks the size is proportional to the number of elements. */
+#define MAX_SOLVED_ITEMS	(1 << 20)
+
+static double
+rate_of_generation(double rate, uint32 index)
+{
+	double		share = index == 0 ? 7.0 / 8 : ldexp(1.0 / 8, -(int) index);
+
+	return Max(rate * share, BF_MIN_RATE);
+}
+
+bool
+design_generation(BloomsetMeta *meta, uint32 index, double items)
+{
+	Generation *generation = &meta->generation[index];
+	int			doublings = 0;
+	double		nblocks;
+	bf_params	params;
+
+	while (items > MAX_SOLVED_ITEMS)
+	{
+		items /= 2;
+		doublings++;
+	}
+	params = solve_params(Max(items, 1), rate_of_generation(meta->rate, index), BF_BLOCKED,
+						  meta->seed, 1);
+	nblocks = ldexp((double) (params.m / BF_BLOCK_BITS), doublings);
+	if (nblocks > PG_UINT32_MAX)
+		return false;
+	generation->nblocks = (uint32) nblocks;
+	generation->k = params.k;
+	generation->rate = params.rate;
+	generation->capacity = filter_capacity(&params) << doublings;
+	return true;
+}

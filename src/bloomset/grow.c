@@ -1,0 +1,154 @@
+/*
+ * grow.c
+ *		Appending a generation to a full bloomset.
+ *
+ * The page lock on the metapage serializes growth.  Writers never wait for it: they
+ * go on in the last generation.  The pages of the new one are initialized and logged
+ * before the metapage names them.  A growth that was cancelled leaves pages behind
+ * the last generation, and the next one continues there, so that even a short
+ * statement_timeout cannot prevent growth.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/generic_xlog.h"
+#include "access/xloginsert.h"
+#include "bloomset/bloomset.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+
+/* Estimates of the number of elements read at most this many pages. */
+#define SAMPLE_PAGES	64
+
+/* Pages that are initialized and logged together; see XLR_MAX_BLOCK_ID. */
+#define BATCH_PAGES		32
+
+static bool
+is_full(Relation index, const BloomsetMeta *meta)
+{
+	uint32		last = meta->ngenerations - 1;
+	Generation	generation = meta->generation[last];
+	uint32		npages = pages_of(&generation);
+	uint32		sampled = Min(npages, SAMPLE_PAGES);
+	uint64		elements = 0;
+	uint64		blocks = 0;
+
+	for (uint32 i = 0; i < sampled; i++)
+	{
+		uint32		number = (uint32) ((uint64) i * npages / sampled);
+		Buffer		buffer = lock_generation_page(index, meta, last, number, BUFFER_LOCK_SHARE);
+
+		elements += fields_of(BufferGetPage(buffer))->elements;
+		blocks += blocks_in_page(&generation, number);
+		UnlockReleaseBuffer(buffer);
+	}
+	return (double) elements / blocks * generation.nblocks >=
+		(double) (generation.capacity - generation.capacity / 32);
+}
+
+/* Is a page behind the last generation one that a cancelled growth has logged? */
+static bool
+is_logged_page(Relation index, Page page, uint16 generation, uint32 number)
+{
+	return is_page_of(page, generation, number) && fields_of(page)->elements == 0 &&
+		RelationNeedsWAL(index) && !XLogRecPtrIsInvalid(PageGetLSN(page));
+}
+
+/* Makes page `number` of a generation; true if it must be logged. */
+static bool
+make_page(Relation index, BlockNumber block, bool exists, uint16 generation, uint32 number)
+{
+	Buffer		buffer;
+	bool		done;
+
+	if (exists)
+	{
+		/* a page that a crash left need not be valid */
+		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_ON_ERROR, NULL);
+		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	}
+	else
+		buffer = extend_bloomset(index, MAIN_FORKNUM);
+	if (BufferGetBlockNumber(buffer) != block)
+		elog(ERROR, "bloomset index \"%s\" grew to block %u instead of %u",
+			 RelationGetRelationName(index), BufferGetBlockNumber(buffer), block);
+	done = is_logged_page(index, BufferGetPage(buffer), generation, number);
+	if (!done)
+	{
+		init_bloomset_page(BufferGetPage(buffer), generation, number);
+		MarkBufferDirty(buffer);
+	}
+	UnlockReleaseBuffer(buffer);
+	return !done;
+}
+
+static void
+make_pages(Relation index, const Generation *generation, uint16 number_of_generation)
+{
+	uint32		npages = pages_of(generation);
+
+	for (uint32 from = 0; from < npages; from += BATCH_PAGES)
+	{
+		uint32		to = Min(from + BATCH_PAGES, npages);
+		BlockNumber existing = RelationGetNumberOfBlocks(index);
+		bool		log = false;
+
+		CHECK_FOR_INTERRUPTS();
+		for (uint32 number = from; number < to; number++)
+		{
+			BlockNumber block = generation->first + number;
+
+			log |= make_page(index, block, block < existing, number_of_generation, number);
+		}
+		if (log && RelationNeedsWAL(index))
+			log_newpage_range(index, MAIN_FORKNUM, generation->first + from,
+							  generation->first + to, true);
+	}
+}
+
+static void
+write_metapage(Relation index, const BloomsetMeta *meta)
+{
+	Buffer		buffer = ReadBuffer(index, BLOOMSET_META_PAGE);
+	GenericXLogState *state;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	state = GenericXLogStart(index);
+	*meta_of(GenericXLogRegisterBuffer(state, buffer, 0)) = *meta;
+	GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+}
+
+static void
+append_generation(Relation index)
+{
+	BloomsetMeta meta = bloomset_state(index, false)->meta;
+	uint32		last = meta.ngenerations - 1;
+	Generation *next = &meta.generation[last + 1];
+	uint64		end;
+
+	if (!design_generation(&meta, last + 1, 2.0 * (double) meta.generation[last].capacity))
+		return;
+	next->first = meta.generation[last].first + pages_of(&meta.generation[last]);
+	end = (uint64) next->first + pages_of(next);
+	if (end > MaxBlockNumber)
+		return;
+	make_pages(index, next, (uint16) (last + 2));
+	meta.ngenerations++;
+	write_metapage(index, &meta);
+}
+
+void
+grow_bloomset(Relation index)
+{
+	uint32		known = bloomset_state(index, false)->meta.ngenerations;
+	const BloomsetMeta *meta = &bloomset_state(index, true)->meta;
+
+	if (meta->ngenerations > known || known == MAX_GENERATIONS || !is_full(index, meta))
+		return;
+	if (!ConditionalLockPage(index, BLOOMSET_META_PAGE, ExclusiveLock))
+		return;					/* another session appends it */
+	if (bloomset_state(index, true)->meta.ngenerations == known)
+		append_generation(index);
+	bloomset_state(index, true);
+	UnlockPage(index, BLOOMSET_META_PAGE, ExclusiveLock);
+}

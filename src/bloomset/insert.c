@@ -1,0 +1,69 @@
+/*
+ * insert.c
+ *		Adding an element to a bloomset.
+ *
+ * The guarantee of a set rests on the order of an insert: the row, then its
+ * element, then the commit.  An element whose bits are set already is not written
+ * again: the WAL record that set them precedes our commit.
+ */
+#include "pg/pg_compat.h"
+
+#include "bloomset/bloomset.h"
+
+/* A page that is over its share looks this often, in elements, whether the set is full. */
+#define GROWTH_INTERVAL	32
+
+/* Is it time to look whether the generation of this page is full? */
+static bool
+is_over_share(const Generation *generation, uint32 number, uint32 elements)
+{
+	double		limit = (double) (generation->capacity - generation->capacity / 32);
+	uint32		share = (uint32) (limit / generation->nblocks * blocks_in_page(generation, number));
+
+	return elements > share && (elements - share) % GROWTH_INTERVAL == 1;
+}
+
+/*
+ * Adds an element that is not in the set.  The page of generation 1 is locked before
+ * the other, which comes after it in the file.
+ */
+static void
+add_hash(Relation index, uint64 hash, uint32 generations)
+{
+	const BloomsetMeta *meta = &bloomset_state(index, false)->meta;
+	uint32		last = meta->ngenerations - 1;
+	const Generation *generation = &meta->generation[last];
+	BlockPlace	place = place_of(generation, hash);
+	Buffer		first = InvalidBuffer;
+	Buffer		buffer;
+	uint32		elements;
+
+	if (generations < meta->ngenerations)
+		first = lock_generation_page(index, meta, 0, place_of(&meta->generation[0], hash).number,
+									 BUFFER_LOCK_EXCLUSIVE);
+	buffer = lock_generation_page(index, meta, last, place.number, BUFFER_LOCK_EXCLUSIVE);
+	elements = write_element(index, generation, meta->ngenerations, buffer, place.offset, hash,
+							 first);
+	UnlockReleaseBuffer(buffer);
+	if (BufferIsValid(first))
+		UnlockReleaseBuffer(first);
+	if (unlikely(is_over_share(generation, place.number, elements)))
+		grow_bloomset(index);
+}
+
+bool
+bloomset_insert(Relation index, Datum *values, bool *isnull, ItemPointer row, Relation heap,
+				IndexUniqueCheck check, bool unchanged, struct IndexInfo *info)
+{
+	const BloomsetState *state;
+	uint64		hash;
+	uint32		generations;
+
+	if (isnull[0])
+		return false;
+	state = bloomset_state(index, false);
+	hash = state->hash(values[0], state->meta.seed);
+	if (!probe_bloomset(index, hash, &generations))
+		add_hash(index, hash, generations);
+	return false;
+}

@@ -1,0 +1,45 @@
+/*
+ * lookup.h
+ *		Asking the sets of a tree for a value.
+ */
+#ifndef BF_LOOKUP_H
+#define BF_LOOKUP_H
+
+#include "pg/pg_compat.h"
+
+#include "bloomset/tree.h"
+#include "fmgr.h"
+
+/* How values of one SQL type are looked up in the sets of a tree. */
+typedef struct Lookup
+{
+	HashElement hash;
+	uint32		element_class;	/* of the sets */
+	bool		converts;		/* from text, by the input function of the column's type */
+	FmgrInfo	input;
+	Oid			input_parameter;
+} Lookup;
+
+/*
+ * Prepares the lookup of the values of a function's argument; an error if they are
+ * not comparable with those of the tree.  `input` is allocated in the context.
+ */
+extern void prepare_lookup(Lookup *lookup, const SetTree *tree, FunctionCallInfo fcinfo,
+						   int argument, MemoryContext context);
+
+/* A value whose hash for a seed is kept, as most sets of a tree have the same. */
+typedef struct LookedUp
+{
+	Datum		value;
+	bool		hashed;
+	uint64		seed;
+	uint64		hash;
+} LookedUp;
+
+/* The argument of a call as the lookup needs it. */
+extern LookedUp looked_up_value(Lookup *lookup, Datum value);
+
+/* False if the sets of a leaf prove that none of its rows has the value. */
+extern bool leaf_may_contain(const SetLeaf *leaf, const Lookup *lookup, LookedUp *value);
+
+#endif							/* BF_LOOKUP_H */

@@ -1,0 +1,65 @@
+/*
+ * options.c
+ *		The storage parameters of a bloomset.  Only its build reads them.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/reloptions.h"
+#include "bloomset/bloomset.h"
+#include "core/sizing.h"
+#include "utils/builtins.h"
+#include "value/parameters.h"
+
+#define MAX_EXPECTED_ITEMS	1e12
+
+static relopt_kind bloomset_relopt_kind;
+
+static uint64
+parse_seed(const char *seed)
+{
+	return (uint64) DatumGetInt64(DirectFunctionCall1(int8in, CStringGetDatum(seed)));
+}
+
+static void
+validate_seed(const char *seed)
+{
+	if (seed != NULL)
+		(void) parse_seed(seed);
+}
+
+/* A seed is a string because integer parameters have 32 bits. */
+void
+define_bloomset_options(void)
+{
+	relopt_kind kind = bloomset_relopt_kind = add_reloption_kind();
+
+	add_real_reloption(kind, "false_positive_rate",
+					   "Share of absent values that the set reports as present",
+					   DEFAULT_RATE, BF_MIN_RATE, BF_MAX_RATE, ShareUpdateExclusiveLock);
+	add_real_reloption(kind, "expected_items",
+					   "Number of distinct values that the set has room for before it grows",
+					   DEFAULT_EXPECTED_ITEMS, 1, MAX_EXPECTED_ITEMS, ShareUpdateExclusiveLock);
+	add_string_reloption(kind, "seed", "Seed of the hash function", "0", validate_seed,
+						 ShareUpdateExclusiveLock);
+}
+
+bytea *
+bloomset_options(Datum reloptions, bool validate)
+{
+	static const relopt_parse_elt options[] = {
+		{"false_positive_rate", RELOPT_TYPE_REAL, offsetof(BloomsetOptions, rate)},
+		{"expected_items", RELOPT_TYPE_REAL, offsetof(BloomsetOptions, expected_items)},
+		{"seed", RELOPT_TYPE_STRING, offsetof(BloomsetOptions, seed)},
+	};
+
+	return (bytea *) build_reloptions(reloptions, validate, bloomset_relopt_kind,
+									  sizeof(BloomsetOptions), options, lengthof(options));
+}
+
+uint64
+bloomset_seed(const BloomsetOptions *options)
+{
+	const char *seed = options == NULL ? NULL : GET_STRING_RELOPTION(options, seed);
+
+	return seed == NULL ? 0 : parse_seed(seed);
+}

@@ -1,0 +1,103 @@
+/*
+ * probe.c
+ *		Asking a bloomset for an element.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "bloomset/bloomset.h"
+#include "utils/snapmgr.h"
+
+/* Is the element in one generation?  *generations is the page's field. */
+static inline bool
+probe_generation(Relation index, const BloomsetMeta *meta, uint32 i, uint64 hash,
+				 uint32 *generations)
+{
+	bf_shape	shape = shape_of(&meta->generation[i]);
+	BlockPlace	place = place_of(&meta->generation[i], hash);
+	Buffer		buffer = lock_generation_page(index, meta, i, place.number, BUFFER_LOCK_SHARE);
+	Page		page = BufferGetPage(buffer);
+	bool		result;
+
+	result = bf_block_contains((uint8 *) page + place.offset, &shape, hash);
+	*generations = fields_of(page)->generations;
+	UnlockReleaseBuffer(buffer);
+	return result;
+}
+
+/* The later generations are the greater ones, so the search begins with the last. */
+static pg_noinline bool
+probe_later_generations(Relation index, uint64 hash, uint32 generations)
+{
+	BloomsetMeta *meta = &bloomset_state(index, false)->meta;
+	uint32		unused;
+
+	if (generations > meta->ngenerations)
+		meta = &bloomset_state(index, true)->meta;
+	if (generations > meta->ngenerations)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("bloomset index \"%s\" lacks a generation", RelationGetRelationName(index)),
+				 errdetail("A page names generation %u, the metapage has %u.", generations,
+						   meta->ngenerations),
+				 errhint("REINDEX builds it anew.")));
+	for (uint32 i = generations - 1; i > 0; i--)
+	{
+		if (probe_generation(index, meta, i, hash, &unused))
+			return true;
+	}
+	return false;
+}
+
+bool
+probe_bloomset(Relation index, uint64 hash, uint32 *generations)
+{
+	BloomsetMeta *meta = &bloomset_state(index, false)->meta;
+
+	if (probe_generation(index, meta, 0, hash, generations))
+		return true;
+	return *generations > 1 && probe_later_generations(index, hash, *generations);
+}
+
+/* The oldest transaction that a snapshot of this backend may see as running. */
+static FullTransactionId
+full_transaction_xmin(void)
+{
+	FullTransactionId next = ReadNextFullTransactionId();
+	uint32		epoch = EpochFromFullTransactionId(next);
+
+	if (TransactionXmin > XidFromFullTransactionId(next))
+		epoch--;
+	return FullTransactionIdFromEpochAndXid(epoch, TransactionXmin);
+}
+
+/*
+ * The build leaves out rows that no snapshot of the primary sees.  Older snapshots
+ * of a standby may see them, and keep this property after a promotion.
+ */
+static bool
+built_before_snapshots(Relation index)
+{
+	FullTransactionId built_at;
+
+	built_at = FullTransactionIdFromU64(bloomset_state(index, false)->meta.built_at);
+	return FullTransactionIdPrecedesOrEquals(built_at, full_transaction_xmin()) &&
+		TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+							  TransactionXmin);
+}
+
+bool
+bloomset_can_exclude(Relation index)
+{
+	const FormData_pg_index *form = index->rd_index;
+
+	if (unlikely(!form->indisvalid || !form->indisready))
+		return false;
+	/* the table may have HOT chains that the index does not describe: README.HOT */
+	if (unlikely(form->indcheckxmin) &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+							   TransactionXmin))
+		return false;
+	return likely(!GetActiveSnapshot()->takenDuringRecovery) || built_before_snapshots(index);
+}

@@ -1,0 +1,281 @@
+/*
+ * tree.c
+ *		The bloomsets that answer for a relation with its partitions and children.
+ *
+ * A query reads all of them, so absence from the relation is absence from each.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "access/xlog.h"
+#include "bloomset/access.h"
+#include "bloomset/bloomset.h"
+#include "bloomset/tree.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_namespace.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* What a search of the tree looks for. */
+typedef struct Search
+{
+	const char *column;			/* or NULL */
+	List	   *indexes;		/* else these */
+	bool		found;			/* a set, even if it cannot answer */
+	List	   *leaves;			/* SetLeaf */
+} Search;
+
+static bool
+is_whole_column(Relation index, AttrNumber column)
+{
+	return index->rd_index->indnatts == 1 && index->rd_index->indkey.values[0] == column &&
+		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+}
+
+/* Is an index of a table one of those that the search asks? */
+static bool
+is_searched(const Search *search, Relation table, Relation index)
+{
+	if (!is_bloomset(index))
+		return false;
+	if (search->column == NULL)
+		return list_member_oid(search->indexes, RelationGetRelid(index));
+	return is_whole_column(index, get_attnum(RelationGetRelid(table), search->column));
+}
+
+/*
+ * Do the table's rows lie in its own file, in the form of the heap access method?
+ * TimescaleDB keeps the compressed rows of a chunk in another table.
+ */
+static bool
+has_own_rows(Relation table)
+{
+	char		kind = table->rd_rel->relkind;
+	char	   *schema;
+
+	if ((kind != RELKIND_RELATION && kind != RELKIND_MATVIEW) ||
+		table->rd_rel->relam != HEAP_TABLE_AM_OID)
+		return false;
+	schema = get_namespace_name(RelationGetNamespace(table));
+	return schema == NULL || strcmp(schema, "_timescaledb_internal") != 0;
+}
+
+/* Can the process read the pages of a table's indexes? */
+static bool
+is_readable(Relation table)
+{
+	char		persistence = table->rd_rel->relpersistence;
+
+	if (persistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot access unlogged table \"%s\" during recovery",
+						RelationGetRelationName(table))));
+	return persistence != RELPERSISTENCE_TEMP || !IsParallelWorker();
+}
+
+/* The access method of an index may be ours only if it is not one of the server's. */
+static bool
+may_be_bloomset(Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_class) GETSTRUCT(tuple))->relam >= FirstUnpinnedObjectId;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* The searched indexes of a table, locked. */
+static List *
+searched_indexes(const Search *search, Relation table)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, RelationGetIndexList(table))
+	{
+		Relation	index;
+
+		if (!may_be_bloomset(lfirst_oid(lc)))
+			continue;
+		index = index_open(lfirst_oid(lc), AccessShareLock);
+		if (is_searched(search, table, index))
+			result = lappend_oid(result, lfirst_oid(lc));
+		index_close(index, NoLock);
+	}
+	return result;
+}
+
+static void
+add_table(Search *search, Relation table)
+{
+	List	   *indexes = searched_indexes(search, table);
+	SetLeaf    *leaf;
+	ListCell   *lc;
+
+	search->found |= indexes != NIL;
+	if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		return;
+	leaf = palloc0(sizeof(SetLeaf));
+	leaf->table = RelationGetRelid(table);
+	leaf->indexes = palloc((list_length(indexes) + 1) * sizeof(Oid));
+	search->leaves = lappend(search->leaves, leaf);
+	if (!has_own_rows(table) || !is_readable(table))
+		return;
+	foreach(lc, indexes)
+		leaf->indexes[leaf->nindexes++] = lfirst_oid(lc);
+}
+
+/*
+ * Adds a locked table and what inherits from it.  Partitions that are being detached
+ * are included, because older snapshots see their rows.
+ */
+static void
+add_tree(Search *search, Oid relation, List **visited)
+{
+	Relation	table = table_open(relation, NoLock);
+	List	   *children;
+	ListCell   *lc;
+
+	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
+	if (RELATION_IS_OTHER_TEMP(table))
+	{
+		/* queries skip it, too */
+		table_close(table, NoLock);
+		return;
+	}
+	/* a partition has one parent, other children may have several */
+	if (!table->rd_rel->relispartition)
+		*visited = lappend_oid(*visited, relation);
+	add_table(search, table);
+	if (table->rd_rel->relhassubclass)
+	{
+		children = find_inheritance_children_extended(relation, false, AccessShareLock, NULL, NULL);
+		foreach(lc, children)
+		{
+			if (!list_member_oid(*visited, lfirst_oid(lc)))
+				add_tree(search, lfirst_oid(lc), visited);
+		}
+	}
+	table_close(table, NoLock);
+}
+
+static void
+collect_leaves(const Search *search, SetTree *tree)
+{
+	ListCell   *lc;
+
+	tree->leaves = palloc(Max(list_length(search->leaves), 1) * sizeof(SetLeaf));
+	foreach(lc, search->leaves)
+		tree->leaves[tree->nleaves++] = *(SetLeaf *) lfirst(lc);
+}
+
+/* An index of the table only, or the index of all partitions. */
+static void
+search_index(Search *search, Oid index, Oid table)
+{
+	List	   *visited = NIL;
+	Relation	relation;
+
+	if (get_rel_relkind(index) == RELKIND_PARTITIONED_INDEX)
+	{
+		search->indexes = find_all_inheritors(index, NoLock, NULL);
+		add_tree(search, table, &visited);
+		return;
+	}
+	search->indexes = list_make1_oid(index);
+	relation = table_open(table, NoLock);
+	add_table(search, relation);
+	table_close(relation, NoLock);
+}
+
+/* The collation of a column decides which values are equal, even if its index has another. */
+static void
+set_value_type(SetTree *tree, Oid type, Oid collation)
+{
+	ElementType element;
+
+	require_element_type(type, collation, &element);
+	tree->value_type = type;
+	tree->element_class = element.element_class;
+}
+
+static void
+set_value_type_of_column(SetTree *tree, AttrNumber column)
+{
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+
+	get_atttypetypmodcoll(tree->table, column, &type, &typmod, &collation);
+	set_value_type(tree, type, collation);
+}
+
+static void
+set_value_type_of_index(SetTree *tree, Oid index_oid)
+{
+	Relation	index = index_open(index_oid, AccessShareLock);
+	AttrNumber	column = index->rd_index->indkey.values[0];
+
+	if (column != InvalidAttrNumber)
+		set_value_type_of_column(tree, column);
+	else
+		set_value_type(tree, TupleDescAttr(RelationGetDescr(index), 0)->atttypid,
+					   index->rd_indcollation[0]);
+	index_close(index, NoLock);
+}
+
+SetTree
+resolve_sets(Oid relation, const char *column)
+{
+	SetTree		tree = {0};
+	Search		search = {.column = column};
+	List	   *visited = NIL;
+
+	if (column == NULL)
+	{
+		tree.table = lock_table_of_index(relation);
+		check_index_access(relation, tree.table);
+		set_value_type_of_index(&tree, relation);
+		search_index(&search, relation, tree.table);
+	}
+	else
+	{
+		AttrNumber	number = lock_table_column(relation, column);
+
+		tree.table = relation;
+		add_tree(&search, relation, &visited);
+		if (search.found)
+			set_value_type_of_column(&tree, number);
+	}
+	if (!search.found)
+		report_no_set(relation, column);
+	collect_leaves(&search, &tree);
+	return tree;
+}
+
+Relation
+open_set(Oid oid)
+{
+	Relation	index = index_open(oid, NoLock);
+
+	if (likely(bloomset_can_exclude(index)))
+		return index;
+	index_close(index, NoLock);
+	return NULL;
+}

@@ -1,0 +1,47 @@
+/*
+ * tree.h
+ *		The bloomsets that answer for a relation with its partitions and children.
+ */
+#ifndef BF_TREE_H
+#define BF_TREE_H
+
+#include "pg/pg_compat.h"
+
+#include "nodes/pg_list.h"
+#include "pg/element.h"
+#include "utils/rel.h"
+
+/* A table of the tree that holds rows itself. */
+typedef struct SetLeaf
+{
+	Oid			table;
+	int			nindexes;		/* each can answer; 0 if none can */
+	Oid		   *indexes;
+} SetLeaf;
+
+/* Allocated in the current memory context. */
+typedef struct SetTree
+{
+	Oid			table;			/* the one asked for, or that of the index asked for */
+	Oid			value_type;		/* of the column or expression */
+	uint32		element_class;	/* of that type */
+	int			nleaves;
+	SetLeaf    *leaves;
+} SetTree;
+
+/*
+ * Finds the sets of a relation's column, or of an index if column is NULL.  Locks
+ * the relations with AccessShareLock until the transaction ends, tables before their
+ * indexes, since REINDEX CONCURRENTLY waits for the lockers of a table before it
+ * stops keeping the old index current.  An error if the user may not read the column,
+ * if there is no set, or if the table's rows are elsewhere.
+ */
+extern SetTree resolve_sets(Oid relation, const char *column);
+
+/*
+ * Opens an index of the tree, which is locked.  NULL if it cannot prove absence to
+ * the calling statement.
+ */
+extern Relation open_set(Oid index);
+
+#endif							/* BF_TREE_H */
