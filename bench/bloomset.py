@@ -6,7 +6,8 @@ of rows of the large tables; all other sizes are in proportion to it, except the
 should write no full-page images, or the WAL of an INSERT depends on when the last checkpoint was. All plans are serial
 unless their row says otherwise.
 
-A goal applies to the median of the ratios, as it is printed.
+A goal applies to the median of the ratios, as it is printed. The last column is the median ratio of the processor time
+of the backends, which other processes disturb less; needs Linux.
 """
 import fractions
 import os
@@ -51,12 +52,13 @@ def fraction(number):
 
 
 def heading(name):
-    print("\n%-78s %11s %11s   %-23s   %s" % (name, "baseline", "work", "ratio min/med/max", "goal"), flush=True)
+    print("\n%s\n%-72s %11s %11s   %-23s   %-16s %s" % (
+        name, "", "baseline", "work", "ratio min/med/max", "goal", "ratio of CPU"), flush=True)  # fmt: skip
 
 
-def show(name, pairs, form, goal="", inverse=False):
-    """Prints the ratios work / baseline of pairs (baseline, work), or baseline / work, and whether the median meets
-    a goal such as "<= 1/17"."""
+def show(name, pairs, form, goal="", inverse=False, cpu=()):
+    """Prints the ratios work / baseline of pairs (baseline, work), or baseline / work, whether the median meets a
+    goal such as "<= 1/17", and the median ratio of pairs of processor times."""
     ratios = sorted(base / work if inverse else work / base for base, work in pairs)
     low, middle, high = ("%.3g" % ratio for ratio in (ratios[0], statistics.median(ratios), ratios[-1]))
     verdict = ""
@@ -66,22 +68,36 @@ def show(name, pairs, form, goal="", inverse=False):
         met = float(middle) <= limit if sign == "<=" else float(middle) >= limit
         verdict = "met" if met else "MISSED"
     base, work = (form(statistics.median(values)) for values in zip(*pairs))
-    print("%-78s %11s %11s   %7s %7s %7s   %-9s %s" % (name, base, work, low, middle, high, goal, verdict), flush=True)
+    of_cpu = "%.3g" % statistics.median(work / base for base, work in cpu) if cpu else ""
+    print("%-72s %11s %11s   %7s %7s %7s   %-9s %-6s %s" % (
+        name, base, work, low, middle, high, goal, verdict, of_cpu), flush=True)  # fmt: skip
+
+
+def show_times(name, pairs, goal=""):
+    """The same for pairs of (seconds, seconds of the processor, ...)."""
+    show(name, [(base[0], work[0]) for base, work in pairs], milliseconds, goal,
+         cpu=[(base[1], work[1]) for base, work in pairs])  # fmt: skip
 
 
 def note(name, value):
-    print("%-78s %s" % (name, value), flush=True)
+    print("%-72s %s" % (name, value), flush=True)
 
 
 def wal_position(session):
     return int(session.ask("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')")[0])
 
 
-def spent(session, sql):
-    """The seconds and the bytes of WAL of a statement."""
-    before = wal_position(session)
+def timed(session, sql):
+    """The seconds of a statement, and those of the backend's processor."""
+    before = session.cpu_used()
     seconds = session.seconds(sql)
-    return seconds, wal_position(session) - before
+    return seconds, session.cpu_used() - before
+
+
+def spent(session, sql):
+    """The same, and the bytes of WAL."""
+    before = wal_position(session)
+    return *timed(session, sql), wal_position(session) - before
 
 
 def spent_by_turns(session, base, work, before="SELECT"):
@@ -95,8 +111,8 @@ def spent_by_turns(session, base, work, before="SELECT"):
 
 
 def show_spent(name, pairs, time_goal="", wal_goal=""):
-    show(name, [(base[0], work[0]) for base, work in pairs], milliseconds, time_goal)
-    show("  its WAL", [(base[1], work[1]) for base, work in pairs], kilobytes, wal_goal)
+    show_times(name, pairs, time_goal)
+    show("  its WAL", [(base[2], work[2]) for base, work in pairs], kilobytes, wal_goal)
 
 
 def compare(name, base, work, goal="", *, session=None, other=None):
@@ -104,7 +120,7 @@ def compare(name, base, work, goal="", *, session=None, other=None):
     session = session or Session(*SETTINGS)
     other = other or session
     session.ask(base), other.ask(work)  # warm up
-    show(name, [(session.seconds(base), other.seconds(work)) for _ in range(TURNS)], milliseconds, goal)
+    show_times(name, [(timed(session, base), timed(other, work)) for _ in range(TURNS)], goal)
 
 
 def expect(session, sql, *wanted):
@@ -221,20 +237,20 @@ def builds(session):
     for name, arguments, options, goal, by in (
             ("size given", ", %d" % ROWS, " WITH (expected_items = %d)" % ROWS, "<= 1.5", session),
             ("size found from the rows", "", "", "<= 1.5", session),
-            ("size found from the rows, both with up to two workers", "", "", "", parallel)):  # fmt: skip
+            ("size found from the rows, two workers", "", "", "", parallel)):  # fmt: skip
         aggregate = "SELECT bloom_agg(k%s) IS NULL FROM all_rows" % arguments
         create = "CREATE INDEX built ON all_rows USING bloomset (k)" + options
         by.ask(aggregate)  # warm up
         pairs = []
         for _ in range(TURNS):
-            pairs.append((by.seconds(aggregate), by.seconds(create)))
+            pairs.append((timed(by, aggregate), timed(by, create)))
             by.ask("DROP INDEX built")
-        show(name, pairs, milliseconds, goal)
+        show_times(name, pairs, goal)
     pairs = []
     for _ in range(TURNS):
-        pairs.append((session.seconds("CREATE INDEX built_btree ON all_rows (k)"), session.seconds(create)))
+        pairs.append((timed(session, "CREATE INDEX built_btree ON all_rows (k)"), timed(session, create)))
         session.ask("DROP INDEX built, built_btree")
-    show("build of a bloomset : of a B-tree", pairs, milliseconds)
+    show_times("size found from the rows : build of a B-tree", pairs)
 
 
 def bytes_of_indexes(session):
