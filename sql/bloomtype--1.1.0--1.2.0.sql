@@ -130,6 +130,45 @@ CREATE OPERATOR CLASS macaddr_ops DEFAULT FOR TYPE macaddr USING bloomset AS
 CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8 USING bloomset AS
 	OPERATOR 1 =;
 
+COMMENT ON OPERATOR CLASS bool_ops USING bloomset IS 'Bloom filter of boolean';
+COMMENT ON OPERATOR FAMILY bool_ops USING bloomset IS 'Bloom filter of boolean';
+COMMENT ON OPERATOR CLASS bytea_ops USING bloomset IS 'Bloom filter of bytea';
+COMMENT ON OPERATOR FAMILY bytea_ops USING bloomset IS 'Bloom filter of bytea';
+COMMENT ON OPERATOR FAMILY integer_ops USING bloomset IS 'Bloom filter of integers';
+COMMENT ON OPERATOR CLASS int2_ops USING bloomset IS 'Bloom filter of smallint';
+COMMENT ON OPERATOR CLASS int4_ops USING bloomset IS 'Bloom filter of integer';
+COMMENT ON OPERATOR CLASS int8_ops USING bloomset IS 'Bloom filter of bigint';
+COMMENT ON OPERATOR FAMILY float_ops USING bloomset IS 'Bloom filter of floating-point numbers';
+COMMENT ON OPERATOR CLASS float4_ops USING bloomset IS 'Bloom filter of real';
+COMMENT ON OPERATOR CLASS float8_ops USING bloomset IS 'Bloom filter of double precision';
+COMMENT ON OPERATOR CLASS numeric_ops USING bloomset IS 'Bloom filter of numeric';
+COMMENT ON OPERATOR FAMILY numeric_ops USING bloomset IS 'Bloom filter of numeric';
+COMMENT ON OPERATOR FAMILY text_ops USING bloomset IS 'Bloom filter of text';
+COMMENT ON OPERATOR CLASS text_ops USING bloomset IS 'Bloom filter of text';
+COMMENT ON OPERATOR CLASS name_ops USING bloomset IS 'Bloom filter of name';
+COMMENT ON OPERATOR CLASS bpchar_ops USING bloomset IS 'Bloom filter of character(n)';
+COMMENT ON OPERATOR FAMILY bpchar_ops USING bloomset IS 'Bloom filter of character(n)';
+COMMENT ON OPERATOR CLASS uuid_ops USING bloomset IS 'Bloom filter of uuid';
+COMMENT ON OPERATOR FAMILY uuid_ops USING bloomset IS 'Bloom filter of uuid';
+COMMENT ON OPERATOR CLASS date_ops USING bloomset IS 'Bloom filter of date';
+COMMENT ON OPERATOR FAMILY date_ops USING bloomset IS 'Bloom filter of date';
+COMMENT ON OPERATOR CLASS time_ops USING bloomset IS 'Bloom filter of time';
+COMMENT ON OPERATOR FAMILY time_ops USING bloomset IS 'Bloom filter of time';
+COMMENT ON OPERATOR CLASS timetz_ops USING bloomset IS 'Bloom filter of time with time zone';
+COMMENT ON OPERATOR FAMILY timetz_ops USING bloomset IS 'Bloom filter of time with time zone';
+COMMENT ON OPERATOR CLASS timestamp_ops USING bloomset IS 'Bloom filter of timestamp';
+COMMENT ON OPERATOR FAMILY timestamp_ops USING bloomset IS 'Bloom filter of timestamp';
+COMMENT ON OPERATOR CLASS timestamptz_ops USING bloomset IS 'Bloom filter of timestamp with time zone';
+COMMENT ON OPERATOR FAMILY timestamptz_ops USING bloomset IS 'Bloom filter of timestamp with time zone';
+COMMENT ON OPERATOR CLASS interval_ops USING bloomset IS 'Bloom filter of interval';
+COMMENT ON OPERATOR FAMILY interval_ops USING bloomset IS 'Bloom filter of interval';
+COMMENT ON OPERATOR CLASS inet_ops USING bloomset IS 'Bloom filter of inet';
+COMMENT ON OPERATOR FAMILY inet_ops USING bloomset IS 'Bloom filter of inet';
+COMMENT ON OPERATOR CLASS macaddr_ops USING bloomset IS 'Bloom filter of macaddr';
+COMMENT ON OPERATOR FAMILY macaddr_ops USING bloomset IS 'Bloom filter of macaddr';
+COMMENT ON OPERATOR CLASS macaddr8_ops USING bloomset IS 'Bloom filter of macaddr8';
+COMMENT ON OPERATOR FAMILY macaddr8_ops USING bloomset IS 'Bloom filter of macaddr8';
+
 CREATE FUNCTION bloomset_contains(relation regclass, "column" name, value anycompatible) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloomset_contains_column' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION bloomset_contains(regclass, name, anycompatible) IS
@@ -155,7 +194,7 @@ COMMENT ON FUNCTION bloomset_filters(regclass, name) IS
 
 CREATE FUNCTION bloomset_info(
 	index regclass,
-	OUT elements bigint, OUT capacity bigint, OUT generations integer, OUT requested_rate float8,
+	OUT elements bigint, OUT capacity bigint, OUT generations integer, OUT requested_rate real,
 	OUT current_rate float8, OUT bytes bigint, OUT reindex_pays boolean
 ) AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloomset_info(regclass) IS

@@ -85,6 +85,19 @@ check_not_distributed(Oid table)
 				 errhint("Ask each shard by run_command_on_shards().")));
 }
 
+/* A regclass may be of a relation that is gone. */
+static Relation
+open_existing(Oid relation_oid)
+{
+	Relation	relation = try_relation_open(relation_oid, AccessShareLock);
+
+	if (relation == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relation_oid)));
+	return relation;
+}
+
 Oid
 lock_table_of_index(Oid index_oid)
 {
@@ -93,7 +106,7 @@ lock_table_of_index(Oid index_oid)
 
 	if (OidIsValid(table))
 		LockRelationOid(table, AccessShareLock);
-	index = relation_open(index_oid, AccessShareLock);
+	index = open_existing(index_oid);
 	if (!is_bloomset(index) || IndexGetRelation(index_oid, true) != table)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -117,7 +130,7 @@ check_index_access(Oid index_oid, Oid table)
 AttrNumber
 lock_table_column(Oid table_oid, const char *column)
 {
-	Relation	table = relation_open(table_oid, AccessShareLock);
+	Relation	table = open_existing(table_oid);
 	char		kind = table->rd_rel->relkind;
 	AttrNumber	number = get_attnum(table_oid, column);
 

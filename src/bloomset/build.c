@@ -172,11 +172,6 @@ check_definition(Relation heap, Relation index)
 	if (column != InvalidAttrNumber)
 		require_element_type(type, TupleDescAttr(RelationGetDescr(heap), column - 1)->attcollation,
 							 &element);
-	if (!element.is_stable)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("access method \"bloomset\" does not support enum types"),
-				 errdetail("The hash of an enum value is that of its label, which can be renamed.")));
 	return element;
 }
 
