@@ -2,8 +2,8 @@
 """Bloomsets, against B-trees, stored filters and bloom_agg; and whether plans gain by scanning one.
 
 Connects as psql does, as a superuser, to an empty database with bloomtype in it, and runs pgbench. ROWS is the number
-of rows of the large tables; all other sizes are in proportion to it, except the number of partitions. The server
-should write no full-page images, or the WAL of an INSERT depends on when the last checkpoint was. All plans are serial
+of rows of the large tables; all other sizes are in proportion to it, except the number of partitions. BLOOMSET names
+the parts to run, by their functions; by default all. The server should write no full-page images, or the WAL of an INSERT depends on when the last checkpoint was. All plans are serial
 unless their row says otherwise.
 
 A goal applies to the median of the ratios, as it is printed. The last column is the median ratio of the processor time
@@ -37,6 +37,14 @@ CREATE UNLOGGED TABLE texts AS SELECT md5(i::text) AS k FROM generate_series(1, 
 CREATE UNLOGGED TABLE absent AS SELECT {absent} AS k FROM generate_series(1, {many}::bigint) AS i;
 """.format(key=KEY % "i", absent=KEY % "-i", rows=ROWS, many=MANY)  # fmt: skip
 QUIET = "WITH (autovacuum_enabled = off)"
+
+
+PARTS = {}
+
+
+def part(function):
+    PARTS[function.__name__] = function
+    return function
 
 
 def milliseconds(seconds):
@@ -140,6 +148,7 @@ def scanned(session, sql):
 
 # INSERT of many rows in one statement
 
+@part
 def inserts(session):
     heading("INSERT of %d rows, bloomset : B-tree" % MANY)
     made = "expected_items = %d" % MANY
@@ -157,6 +166,7 @@ def inserts(session):
         session.ask("DROP TABLE with_btree, with_set")
 
 
+@part
 def inserts_of_known_values(session):
     heading("INSERT of %d rows whose values are there, bloomset : no index" % MANY)
     source = "SELECT k FROM source LIMIT %d" % MANY
@@ -180,6 +190,7 @@ def by_pgbench(session, base, work, transactions, clients=1, protocol="prepared"
             for _ in range(TURNS)]  # fmt: skip
 
 
+@part
 def transactions(session):
     heading("transactions of one row, B-tree : bloomset, ratio of transactions a second; WAL, bloomset : B-tree")
     source = "SELECT k FROM source LIMIT %d" % MANY
@@ -196,6 +207,7 @@ def transactions(session):
     session.ask("DROP TABLE with_btree, with_set")
 
 
+@part
 def one_key(session):
     heading("adding one key in a transaction, INSERT with bloomset : UPDATE ... bloom_add, %d elements" % MANY)
     half = "SELECT k FROM source LIMIT %d" % (MANY // 2)
@@ -231,6 +243,7 @@ def make_tables(session):
         session.ask("VACUUM ANALYZE " + table)
 
 
+@part
 def builds(session):
     heading("build of %d rows, bloomset : bloom_agg" % ROWS)
     parallel = Session(*SETTINGS, "max_parallel_workers_per_gather = 2", "max_parallel_maintenance_workers = 2")
@@ -253,10 +266,16 @@ def builds(session):
     show_times("size found from the rows : build of a B-tree", pairs)
 
 
+def make_sets(session):
+    for name in "some_rows", "all_rows":
+        session.ask("CREATE INDEX IF NOT EXISTS {0}_set ON {0} USING bloomset (k)".format(name))
+
+
+@part
 def bytes_of_indexes(session):
     heading("bytes, bloomset of 1 % : B-tree, bigint")
+    make_sets(session)
     for name, number in ("some_rows", MANY), ("all_rows", ROWS):
-        session.ask("CREATE INDEX %s_set ON %s USING bloomset (k)" % (name, name))
         sizes = tuple(int(session.ask("SELECT pg_relation_size('%s_%s')" % (name, kind))[0]) for kind in ("btree", "set"))
         show("%d rows" % number, [sizes], kilobytes, "<= 1/17")
 
@@ -266,8 +285,10 @@ EXISTS = "SELECT count(*) FROM %s AS a WHERE EXISTS (SELECT FROM %s AS t WHERE t
 STORED = "SELECT count(*) FROM %s AS a WHERE (SELECT f FROM stored WHERE n = %d) @> a.k"
 
 
+@part
 def many_keys(session):
     heading("%d keys in one query, bloomset_contains : baseline" % ASKED)
+    make_sets(session)
     by_index = Session(*BY_INDEX)
     for table, number in ("some_rows", MANY), ("all_rows", ROWS):
         for name, asked in ("absent", "asked_absent"), ("half of them there", "asked_half"):
@@ -283,9 +304,11 @@ def many_keys(session):
                     CONTAINS % (asked, table), session=session)  # fmt: skip
 
 
+@part
 def a_better_btree(session):
     """What a bloomset costs a query that another index answers."""
     heading("look-up by a B-tree, with a bloomset beside it : without")
+    make_sets(session)
     session.ask("CREATE TABLE only_btree %s AS SELECT k FROM some_rows" % QUIET)
     session.ask("CREATE INDEX only_btree_k ON only_btree (k)")
     session.ask("VACUUM ANALYZE only_btree")
@@ -311,13 +334,14 @@ def make_partitions(session):
         session.ask("VACUUM ANALYZE " + table)
 
 
+@part
 def partitions(session):
     heading("absent key in %d partitions, bloomset : the query by B-trees" % PARTITIONS)
     make_partitions(session)
     query = NEW_KEY + "SELECT EXISTS (SELECT FROM %s WHERE k = :key::bigint);\n"
     contains = NEW_KEY + "SELECT bloomset_contains('days_set', 'k', :key::bigint);\n"
     found = NEW_KEY + "SELECT count(*) FROM bloomset_partitions('days_set', 'k', :key::bigint);\n"
-    few, number = max(TRANSACTIONS // 100, 20), max(TRANSACTIONS // 10, 20)
+    few, number = max(TRANSACTIONS // 400, 20), max(TRANSACTIONS // 20, 20)
     for protocol in "simple", "prepared":
         for clients in 1, 4:
             pairs = by_pgbench(session, query % "days_btree", contains, (few, number), clients, protocol)
@@ -338,6 +362,7 @@ def partitions(session):
 
 # Growth
 
+@part
 def growth(session):
     heading("%d rows into a set made for %d" % (ROWS, FEW))
     load = "INSERT INTO %s SELECT k FROM source"
@@ -387,6 +412,7 @@ def scan(session, name, sql):
     note("", "%s : %s" % (scanned(session, sql % "scanned_set"), scanned(session, sql % "scanned_plain")))
 
 
+@part
 def scans(session):
     heading("count(*) of %d rows, B-trees on a and t; with a bloomset on k : without it" % MANY)
     for table in "scanned_plain", "scanned_set":
@@ -421,9 +447,9 @@ def main():
     session.ask(SOURCES)
     for table in "source", "texts", "absent":
         session.ask("VACUUM ANALYZE " + table)
-    for part in (inserts, inserts_of_known_values, transactions, one_key, make_tables, builds, bytes_of_indexes, many_keys,
-                 a_better_btree, partitions, growth, scans):  # fmt: skip
-        part(session)
+    make_tables(session)
+    for name in os.environ.get("BLOOMSET", "").split() or PARTS:
+        PARTS[name](session)
     session.ask("DROP SCHEMA bench_bloomset CASCADE")
 
 
