@@ -179,8 +179,9 @@ CREATE FUNCTION bloomset_contains(index regclass, value anycompatible) RETURNS b
 COMMENT ON FUNCTION bloomset_contains(regclass, anycompatible) IS
 	'may a bloomset index have a value?';
 
+-- A parallel worker cannot read temporary tables, of which bloomset_contains() says "maybe".
 CREATE FUNCTION bloomset_partitions(relation regclass, "column" name, value anycompatible) RETURNS SETOF regclass
-	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 100 ROWS 3;
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100 ROWS 3;
 COMMENT ON FUNCTION bloomset_partitions(regclass, name, anycompatible) IS
 	'partitions or child tables that may have a value, by their bloomset indexes';
 
@@ -188,7 +189,7 @@ CREATE FUNCTION bloomset_filters(
 	relation regclass, "column" name,
 	OUT partition regclass, OUT generation integer, OUT filter bloomfilter
 ) RETURNS SETOF record
-	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000 ROWS 1;
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000 ROWS 1;
 COMMENT ON FUNCTION bloomset_filters(regclass, name) IS
 	'the bloomset indexes of a column as filters, one row for each table and generation';
 
@@ -196,7 +197,7 @@ CREATE FUNCTION bloomset_info(
 	index regclass,
 	OUT elements bigint, OUT capacity bigint, OUT generations integer, OUT requested_rate real,
 	OUT current_rate float8, OUT bytes bigint, OUT reindex_pays boolean
-) AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000;
+) AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000;
 COMMENT ON FUNCTION bloomset_info(regclass) IS
 	'size, contents and false-positive rate of a bloomset index';
 

@@ -72,12 +72,21 @@ typedef struct BloomsetMeta
 
 StaticAssertDecl(FIRST_BLOCK_OFFSET + sizeof(BloomsetMeta) <= BLCKSZ, "the metapage is one page");
 
-/* What a backend keeps of an index in rd_amcache. */
+/*
+ * What a backend keeps of an index in rd_amcache.  recent_buffers has the buffers in
+ * which it has last seen pages, by block number modulo their number, a power of two.
+ * ReadRecentBuffer() checks them, and spares the lookup in the server's table: a
+ * fourth of an insert into a set of several generations.
+ */
 typedef struct BloomsetState
 {
 	BloomsetMeta meta;			/* may lack generations */
 	HashElement hash;			/* of the column's type */
+	uint32		nrecent_buffers;
+	Buffer		recent_buffers[FLEXIBLE_ARRAY_MEMBER];
 } BloomsetState;
+
+#define MAX_RECENT_BUFFERS	4096
 
 static inline BloomsetPageFields *
 fields_of(Page page)

@@ -6,6 +6,7 @@
 
 #include "bloomset/bloomset.h"
 #include "core/format.h"
+#include "port/pg_bitutils.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
@@ -52,12 +53,27 @@ is_page_of(Page page, uint16 generation, uint32 number)
 		fields->number == number;
 }
 
+static Buffer
+read_page(Relation index, BlockNumber block)
+{
+	BloomsetState *state = index->rd_amcache;
+	Buffer	   *recent;
+
+	if (unlikely(state == NULL))
+		return ReadBuffer(index, block);
+	recent = &state->recent_buffers[block & (state->nrecent_buffers - 1)];
+	if (!BufferIsValid(*recent) ||
+		!ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block, *recent))
+		*recent = ReadBuffer(index, block);
+	return *recent;
+}
+
 Buffer
 lock_generation_page(Relation index, const BloomsetMeta *meta, uint32 generation, uint32 number,
 					 int mode)
 {
 	BlockNumber block = meta->generation[generation].first + number;
-	Buffer		buffer = ReadBuffer(index, block);
+	Buffer		buffer = read_page(index, block);
 
 	LockBuffer(buffer, mode);
 	if (unlikely(!is_page_of(BufferGetPage(buffer), generation + 1, number)))
@@ -114,11 +130,40 @@ read_metapage(Relation index, BloomsetMeta *meta)
 	UnlockReleaseBuffer(buffer);
 }
 
+/* The number of recent buffers that serves all pages, if it is not too large. */
+static uint32
+recent_buffers_for(const BloomsetMeta *meta)
+{
+	const Generation *last = &meta->generation[meta->ngenerations - 1];
+	BlockNumber npages = last->first + pages_of(last);
+
+	return pg_nextpower2_32(Min(npages, MAX_RECENT_BUFFERS));
+}
+
+/* Makes room for all pages; the recent buffers of a smaller array are forgotten. */
+static BloomsetState *
+state_with_room(Relation index, uint32 nrecent_buffers)
+{
+	BloomsetState *state = index->rd_amcache;
+
+	if (state == NULL || state->nrecent_buffers < nrecent_buffers)
+	{
+		state = MemoryContextAllocZero(index->rd_indexcxt,
+									   offsetof(BloomsetState, recent_buffers) +
+									   nrecent_buffers * sizeof(Buffer));
+		state->nrecent_buffers = nrecent_buffers;
+		forget_bloomset_state(index);
+		index->rd_amcache = state;
+	}
+	return state;
+}
+
 BloomsetState *
 bloomset_state(Relation index, bool refresh)
 {
-	BloomsetState state;
+	BloomsetMeta meta;
 	ElementType element;
+	BloomsetState *state;
 
 	if (likely(index->rd_amcache != NULL && !refresh))
 		return index->rd_amcache;
@@ -126,14 +171,13 @@ bloomset_state(Relation index, bool refresh)
 	if (!find_hash_function(TupleDescAttr(RelationGetDescr(index), 0)->atttypid, &element))
 		elog(ERROR, "bloomset index \"%s\" is of an unsupported type",
 			 RelationGetRelationName(index));
-	state.hash = element.hash;
-	read_metapage(index, &state.meta);
-	if (state.meta.element_class != element.element_class)
+	read_metapage(index, &meta);
+	if (meta.element_class != element.element_class)
 		report_damage(index, BLOOMSET_META_PAGE);
-	if (index->rd_amcache == NULL)
-		index->rd_amcache = MemoryContextAlloc(index->rd_indexcxt, sizeof(state));
-	*(BloomsetState *) index->rd_amcache = state;
-	return index->rd_amcache;
+	state = state_with_room(index, recent_buffers_for(&meta));
+	state->meta = meta;
+	state->hash = element.hash;
+	return state;
 }
 
 void

@@ -24,9 +24,10 @@
 	} while (0)
 #endif
 
-/* PostgreSQL 16 counts outer joins among the relations of a query. */
+/* PostgreSQL 16 counts outer joins among the relations of a query, and renamed the second. */
 #if PG_VERSION_NUM < 160000
 #define all_query_rels all_baserels
+#define rd_locator rd_node
 #endif
 
 /* PostgreSQL 17 renamed the first and added the second, which 15 and 16 do by the setting. */
