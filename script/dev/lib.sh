@@ -305,6 +305,7 @@ fsync = off
 full_page_writes = off
 shared_buffers = 256MB
 max_wal_size = 8GB
+max_prepared_transactions = 10
 END
     [[ ! ${BLOOMTYPE_CONF:-} ]] || cat "$BLOOMTYPE_CONF" >>"$server/data/postgresql.conf"
     (

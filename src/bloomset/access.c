@@ -151,6 +151,16 @@ lock_table_column(Oid table_oid, const char *column)
 }
 
 void
+report_no_usable_set(Oid table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" has no bloomset index that this transaction can use",
+					get_rel_name(table)),
+			 errdetail("It has none of this column, or one that is invalid or newer than the transaction's snapshot.")));
+}
+
+void
 report_no_set(Oid relation, const char *column)
 {
 	if (column == NULL)

@@ -25,6 +25,9 @@ extern AttrNumber lock_table_column(Oid table, const char *column);
 /* Raises an error unless the user may learn which values the index has. */
 extern void check_index_access(Oid index, Oid table);
 
+/* Reports that a table of a tree has no set that proves absence. */
+pg_noreturn extern void report_no_usable_set(Oid table);
+
 /* Reports that no set was found for the column, or for the index if it is NULL. */
 pg_noreturn extern void report_no_set(Oid relation, const char *column);
 

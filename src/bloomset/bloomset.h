@@ -64,9 +64,9 @@ typedef struct BloomsetMeta
 	uint32		element_class;	/* a bf_class */
 	float4		rate;			/* requested for the whole set */
 	uint64		seed;
-	uint64		built_at;		/* the next full transaction ID after the build's scan */
+	uint64		built_at;		/* the build's next full transaction ID */
 	uint32		ngenerations;
-	uint32		reserved;
+	uint32		checksum;		/* of all other fields */
 	Generation	generation[MAX_GENERATIONS];
 } BloomsetMeta;
 
@@ -154,6 +154,9 @@ place_of(const Generation *generation, uint64 hash)
  */
 extern bool design_generation(BloomsetMeta *meta, uint32 index, double items);
 
+/* The number of elements counted in the pages of a generation when it is full. */
+extern double full_elements(const Generation *generation);
+
 /* page.c */
 
 /* Is a relation an index of this access method, on a table or on a partitioned one? */
@@ -181,8 +184,17 @@ extern Buffer lock_generation_page(Relation index, const BloomsetMeta *meta, uin
 /* Adds a page to a fork; it is locked exclusively and not initialized. */
 extern Buffer extend_bloomset(Relation index, ForkNumber fork);
 
+/* Writes the contents of a metapage, with their checksum. */
+extern void write_meta(Page page, const BloomsetMeta *meta);
+
 /* Writes the metapage of a new index. */
 extern void write_new_metapage(Buffer buffer, const BloomsetMeta *meta);
+
+/*
+ * Refreshes the backend's copy of the metapage; an error if it has fewer generations
+ * than a page names.
+ */
+extern BloomsetState *require_generations(Relation index, uint32 generations);
 
 /* probe.c */
 
@@ -232,6 +244,8 @@ typedef struct BloomsetOptions
 	int			seed;			/* offset of a string */
 } BloomsetOptions;
 
+/* Below, the rates of many generations could not add up to so little. */
+#define MIN_SET_RATE			1e-7
 #define DEFAULT_EXPECTED_ITEMS	10000
 
 extern void define_bloomset_options(void);

@@ -11,12 +11,14 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/transam.h"
+#include "bloomset/access.h"
 #include "bloomset/bloomset.h"
 #include "bloomset/tree.h"
 #include "catalog/index.h"
 #include "miscadmin.h"
 #include "storage/itemptr.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 PG_FUNCTION_INFO_V1(bloomset_check);
@@ -34,9 +36,9 @@ check_row(Relation index, ItemPointer row, Datum *values, bool *isnull, bool ali
 	if (!probe_bloomset(index, hash, &generations))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("row (%u,%u) of table is missing from bloomset index \"%s\"",
+				 errmsg("row (%u,%u) of table \"%s\" is missing from bloomset index \"%s\"",
 						ItemPointerGetBlockNumber(row), ItemPointerGetOffsetNumber(row),
-						RelationGetRelationName(index)),
+						get_rel_name(index->rd_index->indrelid), RelationGetRelationName(index)),
 				 errhint("REINDEX builds it anew.")));
 }
 
@@ -55,7 +57,7 @@ check_pages(Relation index)
 	}
 }
 
-/* Scans the rows that a new snapshot sees; an index that it cannot use is skipped. */
+/* Scans the rows that a new snapshot sees. */
 static void
 check_rows(Relation table, Relation index)
 {
@@ -64,11 +66,8 @@ check_rows(Relation table, Relation index)
 	TableScanDesc scan;
 
 	if (!bloomset_can_exclude(index))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot check bloomset index \"%s\"", RelationGetRelationName(index)),
-				 errdetail("It is invalid or newer than the transaction's snapshot.")));
-	info->ii_Concurrent = true;	/* the scan sees what the snapshot sees */
+		report_no_usable_set(RelationGetRelid(table));
+	info->ii_Concurrent = true; /* the scan sees what the snapshot sees */
 	scan = table_beginscan_strat(table, snapshot, 0, NULL, true, true);
 	table_index_build_scan(table, index, info, true, false, check_row, NULL, scan);
 	UnregisterSnapshot(snapshot);
@@ -102,6 +101,8 @@ bloomset_check(PG_FUNCTION_ARGS)
 
 	for (int i = 0; i < tree.nleaves; i++)
 	{
+		if (tree.leaves[i].nindexes == 0)
+			report_no_usable_set(tree.leaves[i].table);
 		for (int j = 0; j < tree.leaves[i].nindexes; j++)
 			check_index(tree.leaves[i].table, tree.leaves[i].indexes[j]);
 	}

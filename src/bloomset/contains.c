@@ -7,8 +7,8 @@
  *
  * - in another transaction, since locks end with a transaction;
  * - after a subtransaction has aborted, which may have taken the locks with it;
- * - after an invalidation of any relation: an index may be dropped or rebuilt, a
- *   partition attached, a privilege revoked;
+ * - after an invalidation of any relation or role: an index may be dropped or
+ *   rebuilt, a partition attached, a privilege revoked;
  * - for another user or relation.
  */
 #include "pg/pg_compat.h"
@@ -22,6 +22,7 @@
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 typedef struct ContainsSite
 {
@@ -39,7 +40,13 @@ typedef struct ContainsSite
 static uint64 revocations;
 
 static void
-revoke_by_invalidation(Datum argument, Oid relation)
+revoke_by_relation(Datum argument, Oid relation)
+{
+	revocations++;
+}
+
+static void
+revoke_by_role(Datum argument, int cache, uint32 hash)
 {
 	revocations++;
 }
@@ -58,7 +65,9 @@ register_revocations(void)
 
 	if (registered)
 		return;
-	CacheRegisterRelcacheCallback(revoke_by_invalidation, (Datum) 0);
+	CacheRegisterRelcacheCallback(revoke_by_relation, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, revoke_by_role, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, revoke_by_role, (Datum) 0);
 	RegisterSubXactCallback(revoke_by_abort, NULL);
 	registered = true;
 }

@@ -4,14 +4,18 @@
  */
 #include "pg/pg_compat.h"
 
+#include <math.h>
+
 #include "access/genam.h"
 #include "access/table.h"
+#include "bloomset/access.h"
 #include "bloomset/bloomset.h"
 #include "bloomset/lookup.h"
 #include "bloomset/tree.h"
 #include "core/estimate.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "optimizer/plancat.h"
 #include "storage/predicate.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -56,12 +60,17 @@ walk_generation(Relation index, const BloomsetMeta *meta, uint32 i, UsePage use,
 	for (uint32 number = 0; number < pages_of(generation); number++)
 	{
 		Buffer		buffer;
+		uint32		generations;
 
 		CHECK_FOR_INTERRUPTS();
 		buffer = lock_generation_page(index, meta, i, number, BUFFER_LOCK_SHARE);
 		use(state, BufferGetPage(buffer), number,
 			blocks_in_page(generation, number) * BF_BLOCK_BYTES);
+		generations = fields_of(BufferGetPage(buffer))->generations;
 		UnlockReleaseBuffer(buffer);
+		/* growth since the copy was made adds only rows that are not visible */
+		if (generations > meta->ngenerations)
+			(void) require_generations(index, generations);
 	}
 }
 
@@ -78,9 +87,9 @@ filter_of_generation(Relation index, const BloomsetMeta *meta, uint32 i)
 {
 	const Generation *generation = &meta->generation[i];
 	bf_filter	filter = {.params = {
-		.layout = BF_BLOCKED,.k = generation->k,.element_class = meta->element_class,
-		.rate = generation->rate,.seed = meta->seed,
-		.m = (uint64) generation->nblocks * BF_BLOCK_BITS,.cell_bits = 1
+			.layout = BF_BLOCKED, .k = generation->k, .element_class = meta->element_class,
+			.rate = generation->rate, .seed = meta->seed,
+			.m = (uint64) generation->nblocks * BF_BLOCK_BITS, .cell_bits = 1
 	}};
 	uint8	   *payload;
 	BloomValue *value;
@@ -108,11 +117,7 @@ open_complete_set(const SetLeaf *leaf)
 		if (index != NULL)
 			return index;
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("table \"%s\" has no bloomset index that this transaction can use",
-					get_rel_name(leaf->table)),
-			 errdetail("It has none of this column, or one that is invalid or newer than the transaction's snapshot.")));
+	report_no_usable_set(leaf->table);
 }
 
 static void
@@ -153,7 +158,7 @@ typedef struct SetInfo
 	uint64		elements;
 	uint64		capacity;
 	uint32		generations;	/* the most of an index */
-	double		requested_absent;	/* probability that no set reports an absent value */
+	double		requested_absent;	/* logarithm of the chance of no "maybe" */
 	double		current_absent;
 	uint64		bytes;
 	bool		reindex_pays;
@@ -175,16 +180,22 @@ tally_page(void *state, Page page, uint32 number, Size size)
 	tally->elements += fields_of(page)->elements;
 }
 
-/* Negative if unknown. */
+/* As the planner estimates them, from the present size of the table. */
 static double
 estimated_rows(Oid table_oid)
 {
 	Relation	table = table_open(table_oid, NoLock);
-	double		rows = table->rd_rel->reltuples;
+	BlockNumber pages;
+	double		rows;
+	double		visible;
 
+	estimate_rel_size(table, NULL, &pages, &rows, &visible);
 	table_close(table, NoLock);
 	return rows;
 }
+
+/* The rows of smaller tables are estimated badly. */
+#define SMALL_SET	1000
 
 /*
  * REINDEX pays if it merges generations, restores the rate, or forgets more deleted
@@ -195,7 +206,7 @@ add_info(SetInfo *info, Relation index)
 {
 	BloomsetMeta meta = bloomset_state(index, true)->meta;
 	double		rows = estimated_rows(index->rd_index->indrelid);
-	double		absent = 1;
+	double		absent = 0;
 	uint64		elements = 0;
 
 	for (uint32 i = 0; i < meta.ngenerations; i++)
@@ -205,22 +216,21 @@ add_info(SetInfo *info, Relation index)
 		walk_generation(index, &meta, i, tally_page, &tally);
 		elements += tally.elements;
 		info->capacity += meta.generation[i].capacity;
-		absent *= 1 - bf_current_rate(&tally.tally, &tally.shape);
+		absent += log1p(-bf_current_rate(&tally.tally, &tally.shape));
 	}
 	info->elements += elements;
 	info->generations = Max(info->generations, meta.ngenerations);
-	info->requested_absent *= 1 - (double) meta.rate;
-	info->current_absent *= absent;
+	info->requested_absent += log1p(-meta.rate);
+	info->current_absent += absent;
 	info->bytes += (uint64) RelationGetNumberOfBlocks(index) * BLCKSZ;
-	info->reindex_pays |= meta.ngenerations > 1 || 1 - absent > meta.rate ||
-		(rows >= 0 && elements > 2 * rows);
+	info->reindex_pays |= meta.ngenerations > 1 || -expm1(absent) > meta.rate || elements > 2 * rows + SMALL_SET;
 }
 
 Datum
 bloomset_info(PG_FUNCTION_ARGS)
 {
 	SetTree		tree = resolve_sets(PG_GETARG_OID(0), NULL);
-	SetInfo		info = {.requested_absent = 1,.current_absent = 1};
+	SetInfo		info = {0};
 	TupleDesc	descriptor;
 	Datum		values[7];
 	bool		nulls[7] = {false};
@@ -240,8 +250,8 @@ bloomset_info(PG_FUNCTION_ARGS)
 	values[0] = Int64GetDatum((int64) info.elements);
 	values[1] = Int64GetDatum((int64) info.capacity);
 	values[2] = Int32GetDatum((int32) info.generations);
-	values[3] = Float4GetDatum((float4) (1 - info.requested_absent));
-	values[4] = Float8GetDatum(1 - info.current_absent);
+	values[3] = Float4GetDatum((float4) -expm1(info.requested_absent));
+	values[4] = Float8GetDatum(-expm1(info.current_absent));
 	values[5] = Int64GetDatum((int64) info.bytes);
 	values[6] = BoolGetDatum(info.reindex_pays);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls)));

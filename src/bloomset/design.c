@@ -2,9 +2,10 @@
  * design.c
  *		The sizes and rates of the generations of a bloomset.
  *
- * The rates of all generations add up to at most the requested one: 7/8 of it for
- * generation 1, since most sets have no other, then 1/16, 1/32 and so on.  A
- * smaller share for the later generations would cost them more bits an element.
+ * The rates of all generations add up to at most the requested one: almost 7/8 of it
+ * for generation 1, since most sets have no other, then 1/16, 1/32 and so on, but not
+ * below the least rate of a filter.  A smaller share for the later generations would
+ * cost them more bits an element.
  */
 #include "pg/pg_compat.h"
 
@@ -19,9 +20,9 @@
 static double
 rate_of_generation(double rate, uint32 index)
 {
-	double		share = index == 0 ? 7.0 / 8 : ldexp(1.0 / 8, -(int) index);
-
-	return Max(rate * share, BF_MIN_RATE);
+	if (index == 0)
+		return rate * 7 / 8 - (MAX_GENERATIONS - 1) * BF_MIN_RATE;
+	return Max(ldexp(rate / 8, -(int) index), BF_MIN_RATE);
 }
 
 bool
@@ -47,4 +48,15 @@ design_generation(BloomsetMeta *meta, uint32 index, double items)
 	generation->rate = params.rate;
 	generation->capacity = filter_capacity(&params) << doublings;
 	return true;
+}
+
+/*
+ * Counted elements are those that were not in the set before.  At capacity, false
+ * positives are missing: the mean of the rate while the generation filled, which is
+ * 0.55 of its last value with one hash function and less with more of them.
+ */
+double
+full_elements(const Generation *generation)
+{
+	return generation->capacity * Min(31.0 / 32, 1 - 0.6 * generation->rate);
 }

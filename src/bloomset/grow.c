@@ -41,8 +41,7 @@ is_full(Relation index, const BloomsetMeta *meta)
 		blocks += blocks_in_page(&generation, number);
 		UnlockReleaseBuffer(buffer);
 	}
-	return (double) elements / blocks * generation.nblocks >=
-		(double) (generation.capacity - generation.capacity / 32);
+	return (double) elements / blocks * generation.nblocks >= full_elements(&generation);
 }
 
 /* Is a page behind the last generation one that a cancelled growth has logged? */
@@ -113,7 +112,7 @@ write_metapage(Relation index, const BloomsetMeta *meta)
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	state = GenericXLogStart(index);
-	*meta_of(GenericXLogRegisterBuffer(state, buffer, 0)) = *meta;
+	write_meta(GenericXLogRegisterBuffer(state, buffer, 0), meta);
 	GenericXLogFinish(state);
 	UnlockReleaseBuffer(buffer);
 }

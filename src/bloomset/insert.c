@@ -17,8 +17,8 @@
 static bool
 is_over_share(const Generation *generation, uint32 number, uint32 elements)
 {
-	double		limit = (double) (generation->capacity - generation->capacity / 32);
-	uint32		share = (uint32) (limit / generation->nblocks * blocks_in_page(generation, number));
+	uint32		share = (uint32) (full_elements(generation) / generation->nblocks *
+								  blocks_in_page(generation, number));
 
 	return elements > share && (elements - share) % GROWTH_INTERVAL == 1;
 }

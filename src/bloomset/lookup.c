@@ -21,7 +21,8 @@ report_other_class(Oid type, Oid value_type)
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("cannot look up a value of type %s in a set of values of type %s",
 					format_type_be(type), format_type_be(value_type)),
-			 errhint("Cast the value to %s.", format_type_be(getBaseType(value_type)))));
+			 errdetail("Values of these types have different hashes even if they are equal."),
+			 errhint("Look up a value of type %s.", format_type_be(getBaseType(value_type)))));
 }
 
 /* An untyped literal arrives as text. */
@@ -44,6 +45,7 @@ prepare_lookup(Lookup *lookup, const SetTree *tree, FunctionCallInfo fcinfo, int
 {
 	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, argument);
 	ElementType element;
+	bool		is_text;
 
 	lookup->element_class = tree->element_class;
 	lookup->converts = false;
@@ -54,11 +56,12 @@ prepare_lookup(Lookup *lookup, const SetTree *tree, FunctionCallInfo fcinfo, int
 				 errmsg("could not determine the type of the value to look up")));
 	if (find_hash_function(type, &element))
 		lookup->hash = lookup_hash(&element, tree->element_class);
-	if (lookup->hash != NULL)
-		return;
-	if (getBaseType(type) != TEXTOID)
+	is_text = getBaseType(type) == TEXTOID;
+	/* an untyped literal is text, which SQL would cut off as a name */
+	if (is_text && (lookup->hash == NULL || getBaseType(tree->value_type) == NAMEOID))
+		prepare_conversion(lookup, tree->value_type, context);
+	else if (lookup->hash == NULL)
 		report_other_class(type, tree->value_type);
-	prepare_conversion(lookup, tree->value_type, context);
 }
 
 LookedUp

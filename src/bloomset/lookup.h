@@ -15,7 +15,7 @@ typedef struct Lookup
 {
 	HashElement hash;
 	uint32		element_class;	/* of the sets */
-	bool		converts;		/* from text, by the input function of the column's type */
+	bool		converts;		/* from text, by `input` */
 	FmgrInfo	input;
 	Oid			input_parameter;
 } Lookup;

@@ -35,7 +35,7 @@ define_bloomset_options(void)
 
 	add_real_reloption(kind, "false_positive_rate",
 					   "Share of absent values that the set reports as present",
-					   DEFAULT_RATE, BF_MIN_RATE, BF_MAX_RATE, ShareUpdateExclusiveLock);
+					   DEFAULT_RATE, MIN_SET_RATE, BF_MAX_RATE, ShareUpdateExclusiveLock);
 	add_real_reloption(kind, "expected_items",
 					   "Number of distinct values that the set has room for before it grows",
 					   DEFAULT_EXPECTED_ITEMS, 1, MAX_EXPECTED_ITEMS, ShareUpdateExclusiveLock);
@@ -47,9 +47,9 @@ bytea *
 bloomset_options(Datum reloptions, bool validate)
 {
 	static const relopt_parse_elt options[] = {
-		{"false_positive_rate", RELOPT_TYPE_REAL, offsetof(BloomsetOptions, rate)},
-		{"expected_items", RELOPT_TYPE_REAL, offsetof(BloomsetOptions, expected_items)},
-		{"seed", RELOPT_TYPE_STRING, offsetof(BloomsetOptions, seed)},
+		{.optname = "false_positive_rate", .opttype = RELOPT_TYPE_REAL, .offset = offsetof(BloomsetOptions, rate)},
+		{.optname = "expected_items", .opttype = RELOPT_TYPE_REAL, .offset = offsetof(BloomsetOptions, expected_items)},
+		{.optname = "seed", .opttype = RELOPT_TYPE_STRING, .offset = offsetof(BloomsetOptions, seed)},
 	};
 
 	return (bytea *) build_reloptions(reloptions, validate, bloomset_relopt_kind,

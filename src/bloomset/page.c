@@ -6,6 +6,7 @@
 
 #include "bloomset/bloomset.h"
 #include "core/format.h"
+#include "core/hash.h"
 #include "port/pg_bitutils.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
@@ -96,13 +97,23 @@ extend_bloomset(Relation index, ForkNumber fork)
 	return buffer;
 }
 
+/* A damaged seed, for example, would be a valid one that finds no element. */
+static uint32
+checksum_of(const BloomsetMeta *meta)
+{
+	BloomsetMeta copy = *meta;
+
+	copy.checksum = 0;
+	return (uint32) bf_hash_bytes(&copy, sizeof(copy), 0);
+}
+
 /* Are the generations ones that design_generation() and growth can have made? */
 static bool
 is_valid_meta(const BloomsetMeta *meta)
 {
 	BlockNumber next = BLOOMSET_META_PAGE + 1;
 
-	if (meta->element_class == BF_CLASS_NONE || !bf_class_known(meta->element_class) ||
+	if (meta->checksum != checksum_of(meta) || meta->element_class == BF_CLASS_NONE || !bf_class_known(meta->element_class) ||
 		meta->ngenerations < 1 || meta->ngenerations > MAX_GENERATIONS)
 		return false;
 	for (uint32 i = 0; i < meta->ngenerations; i++)
@@ -180,6 +191,21 @@ bloomset_state(Relation index, bool refresh)
 	return state;
 }
 
+BloomsetState *
+require_generations(Relation index, uint32 generations)
+{
+	BloomsetState *state = bloomset_state(index, true);
+
+	if (generations > state->meta.ngenerations)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("bloomset index \"%s\" lacks a generation", RelationGetRelationName(index)),
+				 errdetail("A page names generation %u, the metapage has %u.", generations,
+						   state->meta.ngenerations),
+				 errhint("REINDEX builds it anew.")));
+	return state;
+}
+
 void
 forget_bloomset_state(Relation index)
 {
@@ -189,12 +215,19 @@ forget_bloomset_state(Relation index)
 }
 
 void
+write_meta(Page page, const BloomsetMeta *meta)
+{
+	*meta_of(page) = *meta;
+	meta_of(page)->checksum = checksum_of(meta);
+}
+
+void
 write_new_metapage(Buffer buffer, const BloomsetMeta *meta)
 {
 	Page		page = BufferGetPage(buffer);
 
 	init_bloomset_page(page, 0, 0);
-	*meta_of(page) = *meta;
+	write_meta(page, meta);
 	((PageHeader) page)->pd_lower = FIRST_BLOCK_OFFSET + sizeof(BloomsetMeta);
 	MarkBufferDirty(buffer);
 }

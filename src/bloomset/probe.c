@@ -34,14 +34,7 @@ probe_later_generations(Relation index, uint64 hash, uint32 generations)
 	uint32		unused;
 
 	if (generations > meta->ngenerations)
-		meta = &bloomset_state(index, true)->meta;
-	if (generations > meta->ngenerations)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("bloomset index \"%s\" lacks a generation", RelationGetRelationName(index)),
-				 errdetail("A page names generation %u, the metapage has %u.", generations,
-						   meta->ngenerations),
-				 errhint("REINDEX builds it anew.")));
+		meta = &require_generations(index, generations)->meta;
 	for (uint32 i = generations - 1; i > 0; i--)
 	{
 		if (probe_generation(index, meta, i, hash, &unused))
@@ -94,7 +87,7 @@ bloomset_can_exclude(Relation index)
 
 	if (unlikely(!form->indisvalid || !form->indisready))
 		return false;
-	/* the table may have HOT chains that the index does not describe: README.HOT */
+	/* HOT chains that the index does not describe: README.HOT */
 	if (unlikely(form->indcheckxmin) &&
 		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
 							   TransactionXmin))

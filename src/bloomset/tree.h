@@ -22,7 +22,7 @@ typedef struct SetLeaf
 /* Allocated in the current memory context. */
 typedef struct SetTree
 {
-	Oid			table;			/* the one asked for, or that of the index asked for */
+	Oid			table;			/* asked for, or that of the index */
 	Oid			value_type;		/* of the column or expression */
 	uint32		element_class;	/* of that type */
 	int			nleaves;

@@ -24,7 +24,7 @@ can_answer(Oid set_type, Oid value_type)
 	ElementType set;
 	ElementType value;
 
-	return find_hash_function(set_type, &set) && find_hash_function(value_type, &value) &&
+	return find_hash_function(set_type, &set) && set.is_stable && find_hash_function(value_type, &value) &&
 		lookup_hash(&value, set.element_class) != NULL;
 }
 

@@ -185,7 +185,7 @@ write_record(Relation index, const Generation *generation, uint32 number, Buffer
 
 static void
 write_record(Relation index, const Generation *generation, uint32 number, Buffer buffer,
-			  uint32 offset, uint64 hash, Buffer first)
+			 uint32 offset, uint64 hash, Buffer first)
 {
 	GenericXLogState *state = GenericXLogStart(index);
 

@@ -44,7 +44,7 @@
  * The versions whose generic_redo() has replayed the records of bloomset/wal.c in
  * the tests.
  */
-#if PG_VERSION_NUM / 10000 == 15
+#if PG_VERSION_NUM / 10000 == 15 || PG_VERSION_NUM / 10000 == 17 || PG_VERSION_NUM / 10000 == 18
 #define DIRECT_GENERIC_WAL
 #endif
 

@@ -1,0 +1,507 @@
+#!/usr/bin/python3 -B
+"""Sets on a server that is killed, on its standby, after a promotion, and behind logical replication.
+
+    ROUNDS=20 test/durability/bloomset.t        PG_CONFIG names the PostgreSQL that has the extension
+
+What must be in a set is what its table holds: after each round and at each moment of the standby, every value that a
+session sees is found, in each way to ask. WAL is replayed with wal_consistency_checking = generic, which compares each
+page with the one that the primary wrote, and pages have checksums. What was committed is known to the clients.
+
+fsync is off because the operating system, whose cache has all that was written, goes on.
+"""
+
+import collections
+import contextlib
+import os
+import random
+import subprocess
+import threading
+import time
+
+from durable import DATABASE, Server, main, own_directory
+from bloomset_checks import (PATIENCE, RARE, USE_SETS, VALID_SETS, denied, denied_by_filters, denied_by_partitions,
+                             denied_by_scan, until)
+from session import in_thread, psycopg
+from tap import note, ok, same
+
+ROUNDS = int(os.environ.get("ROUNDS", "6"))
+SECONDS = float(os.environ.get("STANDBY_SECONDS", "15"))
+CLIENTS = 4
+LARGE = 300000  # rows of a set whose growth takes long enough to be killed in
+SETTINGS = {
+    "wal_consistency_checking": "'generic'", "wal_level": "logical", "max_prepared_transactions": "20",
+    "shared_buffers": "16MB", "max_wal_size": "128MB", "checkpoint_timeout": "30s", "full_page_writes": "on",
+}  # fmt: skip
+directory = own_directory()
+
+SCHEMA = f"""
+CREATE EXTENSION bloomtype;
+CREATE TABLE grown (client int, n int, k bigint, s text);
+CREATE INDEX grown_k ON grown USING bloomset (k) WITH (expected_items = 100);
+CREATE INDEX grown_s ON grown USING bloomset (s) WITH (expected_items = 100, false_positive_rate = 1e-6, seed = 3);
+CREATE TABLE parted (client int, n int, k bigint) PARTITION BY LIST (client);
+CREATE TABLE parted_0 PARTITION OF parted FOR VALUES IN (0, 1);
+CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2, 3);
+CREATE INDEX parted_k ON parted USING bloomset (k) WITH (expected_items = 10, {RARE});
+CREATE UNLOGGED TABLE fleeting (k bigint);
+CREATE INDEX fleeting_k ON fleeting USING bloomset (k) WITH (expected_items = 10, {RARE});
+INSERT INTO fleeting SELECT i FROM generate_series(1, 3000) AS i;
+"""
+CHECKED = [("grown", "k"), ("grown", "s"), ("parted", "k")]
+SETS = "grown", "parted_0", "parted_2"
+
+
+def faults_of(session, tables=CHECKED):
+    """What sets deny although their table has it, and errors, in one snapshot after the other."""
+    wrong = []
+    for table, column in tables:
+        for query in denied(table, column), denied_by_partitions(table, column, "n % 5 = 0"), \
+                denied_by_filters(table, column, "n % 3 = 0"):  # fmt: skip
+            lines, state = session.attempt(query)
+            if state != "00000" or lines:
+                wrong.append(f"{state}: {lines[:5]} {session.error if state != '00000' else ''} {query}")
+    return wrong
+
+
+def check_sets(server, tables=SETS):
+    """The errors of bloomset_check, for all sets of these tables."""
+    wrong = []
+    with server.connect() as session:
+        for table in tables:
+            sets = session.ask(VALID_SETS.format(table))
+            wrong += [] if sets else [f"{table} has no set"]
+            for index in sets:
+                if session.attempt(f"SELECT bloomset_check({index})")[1] != "00000":
+                    wrong.append(f"{table}: {session.error}")
+    return wrong
+
+
+def logged(server, *words):
+    return [line.strip() for line in server.log() if any(word in line for word in words)]
+
+
+# Crashes
+
+def transaction(r, client, n):
+    """The statements of transaction n of a client; all its rows bear n."""
+    k, many = r.choice([1, r.randrange(10**9)]), r.choice([1, 1, 10, 100, 400])
+    rows = f"SELECT {client}, {n}, {k} + i * {r.choice([0, 1, 1009])}{{}} FROM generate_series(1, {many}) AS i"
+    grown = f"INSERT INTO grown {rows.format(f', {k} + i')}"
+    parted = f"INSERT INTO parted {rows.format('')}"
+    change = f"UPDATE grown SET k = k + 1, s = 'u' || k WHERE client = {client} AND n = {n - r.randint(1, 20)}"
+    undone = f"SAVEPOINT s; {grown}; ROLLBACK TO s"
+    return r.choice([[grown], [grown, parted], [grown, change], [undone, grown, parted], [parted, change, grown]])
+
+
+class Clients:
+    """Sessions that write until the server has gone, and note what was committed."""
+
+    def __init__(self, server, number):
+        self.server, self.number = server, number
+        self.committed, self.errors = collections.Counter(), []
+        self.works = [in_thread(self.write, client) for client in range(CLIENTS)] + [in_thread(self.maintain)]
+
+    def write(self, client):
+        r = random.Random(f"{self.number} {client}")
+        with self.server.connect() as session:
+            for n in range(self.number * 10**6 + 1, 10**9):
+                try:
+                    self.transact(session, r, client, n)
+                except psycopg.Error as problem:
+                    if session.connection.closed:
+                        return
+                    if problem.sqlstate not in ("40P01", "55P03"):
+                        self.errors.append(problem)
+                    session.attempt("ROLLBACK")
+
+    def transact(self, session, r, client, n):
+        for statement in "BEGIN", *transaction(r, client, n):
+            session.rows(statement)
+        if r.random() < 0.9:
+            session.rows("COMMIT")
+            self.committed[client] = n
+        else:
+            session.rows(f"PREPARE TRANSACTION 'p{n} of {client}'")
+            if r.random() < 0.9:
+                session.rows(f"COMMIT PREPARED 'p{n} of {client}'")
+                self.committed[client] = n
+
+    def maintain(self):
+        r = random.Random(f"{self.number} owner")
+        # A transaction that stays prepared has its locks until the server has recovered.
+        with self.server.connect("SET lock_timeout = '300ms';") as session:
+            while not session.connection.closed:
+                _, state = session.attempt(r.choice([
+                    "REINDEX INDEX CONCURRENTLY grown_k", "REINDEX INDEX grown_s", "VACUUM grown", "CHECKPOINT", "CHECKPOINT",
+                    "CREATE INDEX CONCURRENTLY again ON grown USING bloomset (k) WITH (expected_items = 50, seed = 8)",
+                    "DROP INDEX IF EXISTS again", "REINDEX TABLE CONCURRENTLY parted_0", "TRUNCATE parted_2",
+                    "DELETE FROM parted WHERE n % 3 = 0", "VACUUM (INDEX_CLEANUP on) parted",
+                ]))  # fmt: skip
+                if state not in ("00000", "lost", "40P01", "55P03", "57P01", "42P07"):
+                    self.errors.append(session.error)
+                time.sleep(r.random() / 5)
+
+    def end(self):
+        for work in self.works:
+            work.result(PATIENCE)
+
+
+def recover(server, again):
+    """Starts a server that was killed; again: kills it once more while it recovers."""
+    if again:
+        before = len(logged(server, "redo starts"))
+        server.running.append(server)
+        server.run("pg_ctl", "start", "--no-wait", "--silent", "--pgdata", server.data, "--log",
+                   os.path.join(server.home, "log"), stdout=subprocess.DEVNULL)
+        until(lambda: len(logged(server, "redo starts")) > before, "redo")
+        time.sleep(random.uniform(0, 0.05))
+        server.kill()
+    server.start()
+
+
+def crash(server, number):
+    """One round: clients write, the server is killed and recovers, sets and tables are compared."""
+    clients = Clients(server, number)
+    time.sleep(random.uniform(1, 3))
+    server.kill()
+    clients.end()
+    recover(server, number % 2 == 0)
+    for name, in server.sql("SELECT gid FROM pg_prepared_xacts"):
+        server.sql(f"COMMIT PREPARED '{name}'")
+    for name, in server.sql("SELECT c.oid::regclass FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid WHERE NOT indisvalid"):
+        server.sql(f"DROP INDEX {name}")
+    wrong = check_sets(server) + clients.errors
+    with server.connect() as session:
+        wrong += faults_of(session)
+        rows = session.ask("SELECT count(*) FROM grown")
+        lost = [client for client, last in clients.committed.items() if session.ask(
+            f"SELECT count(*) FROM grown WHERE client = {client} AND n = {last}") == ["0"]]
+        same(session.ask("SELECT count(*) FROM fleeting"), ["0"], f"round {number}: an unlogged table is empty after a crash")
+        wrong += [] if session.ask("SELECT count(*) FROM generate_series(1, 3000) AS i "
+                                   "WHERE bloomset_contains('fleeting', 'k', i)") == ["0"] else ["fleeting is not empty"]
+        session.ask("INSERT INTO fleeting SELECT i FROM generate_series(1, 3000) AS i")
+        wrong += session.ask(denied("fleeting"))
+        wrong += check_sets(server, ["fleeting"])
+    ok(not wrong and not lost, f"round {number}: after a crash {'and another in recovery ' if number % 2 == 0 else ''}the sets "
+       f"have all values of {rows[0]} rows", *wrong, f"clients that lost a commit: {lost}")
+
+
+GROWN = "SELECT generations FROM bloomset_info('{}_k'::regclass)"
+SIZE = "SELECT pg_relation_size('{}_k'::regclass)"
+
+
+def crash_in_growth(server):
+    """Kills the server as soon as the index gets more pages, again and again. Then growth ends, and uses the pages that
+    the others have left."""
+    for table in "steady", "killed":
+        server.sql(f"CREATE TABLE {table} (k bigint); INSERT INTO {table} SELECT i FROM generate_series(1, {LARGE}) AS i; "
+                   f"CREATE INDEX {table}_k ON {table} USING bloomset (k) WITH ({RARE})", "CHECKPOINT")
+    grow = f"INSERT INTO {{}} SELECT i FROM generate_series({LARGE + 1}, {LARGE + LARGE // 10}) AS i"
+    server.sql(grow.format("steady"))
+    under_way = rounds = 0
+    while rounds < 8 and server.value(GROWN.format("killed")) == "1":
+        rounds += 1
+        with server.connect() as writer, server.connect() as watcher:
+            before = watcher.ask(SIZE.format("killed"))
+            writing = in_thread(writer.attempt, grow.format("killed"))
+            while watcher.ask(SIZE.format("killed")) == before and not writing.done():
+                pass
+            # Later each time, so that pages reach the disk.
+            time.sleep(0.002 * rounds)
+            server.kill()
+            writing.result(PATIENCE)
+        recover(server, rounds % 3 == 0)
+        under_way += server.value(GROWN.format("killed")) == "1"
+        with server.connect() as session:
+            same(session.ask(denied("killed", condition="k % 10 = 0")), [], f"killed amid growth {rounds}: nothing is denied")
+    note(f"killed {rounds} times amid growth, which then was not done {under_way} times")
+    server.sql(grow.format("killed"))
+    same([server.value(GROWN.format(table)) for table in ("steady", "killed")], ["2", "2"], "in the end the set has grown once")
+    sizes = [int(server.value(SIZE.format(table))) for table in ("steady", "killed")]
+    ok(abs(sizes[1] - sizes[0]) <= 0.02 * sizes[0], "growth that was killed leaves no pages behind", sizes)
+    same(check_sets(server, ["killed"]), [], "bloomset_check of the set that was killed")
+    with server.connect() as session:
+        same(session.ask(denied("killed", condition="k % 10 = 0 OR k > 300000")), [], "nothing is denied")
+
+
+def crashes():
+    server = Server(directory, "crashing").init("--data-checksums", **SETTINGS).start()
+    server.run("createdb", DATABASE)
+    server.sql(SCHEMA)
+    for number in range(1, ROUNDS + 1):
+        crash(server, number)
+    crash_in_growth(server)
+    same(logged(server, "PANIC", "inconsistent page", "invalid page", "page verification failed", "TRAP:"), [],
+         "crashes: no fault in the log")  # fmt: skip
+    server.stop()
+
+
+# A standby
+
+primary, standby = Server(directory, "primary"), Server(directory, "standby")
+
+
+def caught_up(target=None):
+    lsn = primary.value("SELECT pg_current_wal_insert_lsn()")
+    (target or standby).poll(f"SELECT pg_last_wal_replay_lsn() >= '{lsn}'")
+
+
+def start_standby():
+    # Synchronous replication is off, so the standby is behind, sometimes far.
+    primary.init("--data-checksums", **SETTINGS, hot_standby="on", autovacuum="off").start()
+    primary.run("createdb", DATABASE)
+    primary.sql(SCHEMA, "CREATE TABLE anchor ()")
+    primary.run("pg_basebackup", "--pgdata", standby.data, "--write-recovery-conf", "--no-sync", "--checkpoint=fast",
+                "--dbname", primary.conninfo(""))  # fmt: skip
+    # Replay waits for queries as long as they take, so an old snapshot stays.
+    standby.configure(unix_socket_directories=f"'{standby.home}'", max_standby_streaming_delay="-1",
+                      max_standby_archive_delay="-1", hot_standby_feedback="off")  # fmt: skip
+    standby.start()
+    # Keeps the primary from pruning its catalogs, for which replay would wait as long as there are old snapshots. It does
+    # not keep dead rows in other tables.
+    primary.sql("SELECT pg_create_logical_replication_slot('catalogs', 'pgoutput')")
+    caught_up()
+
+
+class Readers:
+    """Sessions on the standby that compare sets and tables as long as the primary is at work."""
+
+    CONFLICTS = {"40001", "40P01", "57014"}
+
+    def __init__(self):
+        self.stop, self.counts, self.wrong = threading.Event(), collections.Counter(), []
+        self.works = [in_thread(self.read, number) for number in range(3)]
+
+    def query(self, session, sql):
+        lines, state = session.attempt(sql)
+        if state in self.CONFLICTS:
+            self.counts["conflicts"] += 1
+        elif state == "55000" and "bloomset_filters" in sql:
+            # The set is newer than the snapshot.
+            self.counts["refused"] += 1
+        elif state != "00000":
+            self.wrong.append(f"{state}: {sql}: {session.error}")
+        else:
+            return lines
+        return None
+
+    def read(self, number):
+        r = random.Random(f"reader {number}")
+        with standby.connect() as session:
+            while not self.stop.is_set() and len(self.wrong) < 5:
+                isolation = r.choice(["READ COMMITTED", "REPEATABLE READ"])
+                self.query(session, f"BEGIN ISOLATION LEVEL {isolation}; SELECT FROM anchor")
+                until_ = time.monotonic() + r.choice([0, 0.3, 1])
+                while True:
+                    table, column = r.choice(CHECKED)
+                    some = f"n % 7 = {r.randrange(7)}"
+                    sql = r.choice([denied(table, column)] * 3 + [
+                        denied_by_partitions(table, column, some), denied_by_filters(table, column, some),
+                        USE_SETS + denied_by_scan(table, column, f"n % 100 = {r.randrange(100)}")])  # fmt: skip
+                    lines = self.query(session, sql)
+                    if lines:
+                        self.wrong.append(f"{isolation}: {len(lines)} rows {lines[:5]}: {sql}")
+                    self.counts[isolation] += lines is not None
+                    if lines is None or time.monotonic() > until_:
+                        break
+                    time.sleep(r.random() / 20)
+                session.attempt("ROLLBACK")
+                absent = self.query(session, "SELECT count(*) FILTER (WHERE NOT bloomset_contains('grown', 'k', -i)) "
+                                    "FROM generate_series(1, 10) AS i")
+                self.counts["no"] += int((absent or ["0"])[0])
+
+    def end(self):
+        self.stop.set()
+        for work in self.works:
+            work.result(PATIENCE)
+
+
+def standby_under_load():
+    readers, clients = Readers(), Clients(primary, 1)
+    time.sleep(SECONDS)
+    with primary.connect() as session:
+        session.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+                    f"AND backend_type = 'client backend' AND datname = '{DATABASE}'")
+    clients.end()
+    time.sleep(1)
+    readers.end()
+    counts = readers.counts
+    same(clients.errors, [], "primary: no unexpected error")
+    ok(not readers.wrong, "standby: at every moment nothing is denied", *readers.wrong[:4])
+    note(" ".join(f"{name}: {count}" for name, count in counts.items()))
+    ok(counts["READ COMMITTED"] > 20 and counts["REPEATABLE READ"] > 20, "standby: many comparisons", counts)
+    ok(counts["no"] > 20, "standby: absent values are denied", counts)
+    for name, in primary.sql("SELECT gid FROM pg_prepared_xacts"):
+        primary.sql(f"COMMIT PREPARED '{name}'")
+    caught_up()
+    with standby.connect() as session:
+        same(faults_of(session), [], "standby: in the end nothing is denied")
+    same(logged(standby, "PANIC", "FATAL:  inconsistent", "inconsistent page", "TRAP:"), [], "standby: replayed pages are the same")
+
+
+# Old snapshots on the standby: in each case the snapshot is taken; then the primary deletes or updates a row that it sees,
+# and replaces the set, which does not have the row, because nobody on the primary sees it.
+REBUILDS = {
+    "REINDEX": ["DELETE FROM {t} WHERE k = 5", "REINDEX INDEX {t}_k"],
+    "REINDEX TABLE": ["DELETE FROM {t} WHERE k = 5", "REINDEX TABLE {t}"],
+    "REINDEX CONCURRENTLY": ["DELETE FROM {t} WHERE k = 5", "REINDEX INDEX CONCURRENTLY {t}_k"],
+    "UPDATE and REINDEX": ["UPDATE {t} SET k = 500 WHERE k = 5", "REINDEX INDEX {t}_k"],
+    "another set": ["DELETE FROM {t} WHERE k = 5", "DROP INDEX {t}_k", "CREATE INDEX {t}_k ON {t} USING bloomset (k) WITH (" + RARE + ")"],
+    "a second set": ["DELETE FROM {t} WHERE k = 5", "CREATE INDEX {t}_l ON {t} USING bloomset (k) WITH (" + RARE + ")"],
+    "a second set, CONCURRENTLY": ["DELETE FROM {t} WHERE k = 5",
+                                   "CREATE INDEX CONCURRENTLY {t}_l ON {t} USING bloomset (k) WITH (" + RARE + ")"],
+    "a broken HOT chain": ["DROP INDEX {t}_k", "UPDATE {t} SET k = 500 WHERE k = 5",
+                           "CREATE INDEX {t}_k ON {t} USING bloomset (k) WITH (" + RARE + ")"],
+    "DELETE and REINDEX, twice": ["DELETE FROM {t} WHERE k = 5", "REINDEX INDEX {t}_k", "SELECT pg_current_xact_id()",
+                                  "REINDEX INDEX {t}_k"],
+}  # fmt: skip
+
+
+def old_snapshot_hears(session, table, name):
+    """The snapshot sees the row with 5, so nothing may deny it."""
+    same(session.ask(f"SELECT count(*) FROM {table} WHERE k + 0 = 5"), ["1"], f"{name}: the old snapshot sees the row")
+    same(session.ask(f"SELECT bloomset_contains('{table}', 'k', 5)"), ["t"], f"{name}: contains")
+    # The session's own view of the catalogs is old, too.
+    for index, in standby.sql(VALID_SETS.format(table)):
+        same(session.ask(f"SELECT bloomset_contains({index}::regclass, 5)"), ["t"], f"{name}: contains by index")
+    same(session.ask(f"SELECT bloomset_partitions('{table}', 'k', 5)"), [table], f"{name}: partitions")
+    same(session.ask(USE_SETS + f"SELECT count(*) FROM {table} WHERE k = 5"), ["1"], f"{name}: the scan")
+    session.ask("SAVEPOINT here")
+    lines, state = session.attempt(f"SELECT bool_or(filter @> 5::bigint) FROM bloomset_filters('{table}', 'k')")
+    ok(state == "55000" or lines == ["t"], f"{name}: the filters have it, or are refused", lines, state, session.error)
+    session.ask("ROLLBACK TO here")
+
+
+def old_snapshots(server_with_snapshots, names, between=None):
+    """Opens a snapshot for each case, carries the cases out on the primary, and asks in the snapshots."""
+    tables = {name: f"old_{number}" for number, name in enumerate(names)}
+    for table in tables.values():
+        primary.sql(f"DROP TABLE IF EXISTS {table}", f"CREATE TABLE {table} (k bigint)",
+                    f"INSERT INTO {table} SELECT i FROM generate_series(1, 20) AS i",
+                    f"CREATE INDEX {table}_k ON {table} USING bloomset (k) WITH ({RARE})", "SELECT pg_current_xact_id()")
+    caught_up()
+    with contextlib.ExitStack() as stack:
+        asked, fresh = {}, {}
+        for name in names:
+            asked[name], fresh[name] = (stack.enter_context(server_with_snapshots.connect()) for _ in range(2))
+            for session in asked[name], fresh[name]:
+                session.each("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM anchor")
+        if primary.value("SELECT count(*) FROM pg_stat_replication WHERE backend_xmin IS NULL") == "0":
+            time.sleep(2)  # feedback tells the primary of these snapshots
+        for name, table in tables.items():
+            for statement in REBUILDS[name]:
+                primary.sql(statement.format(t=table))
+        caught_up()
+        if between:
+            for name, table in tables.items():
+                old_snapshot_hears(asked[name], table, f"{name}, before the promotion")
+            between()
+        for name, table in tables.items():
+            label = f"{name}, after the promotion" if between else name
+            old_snapshot_hears(asked[name], table, label)
+            old_snapshot_hears(fresh[name], table, f"{label}, asked for the first time")
+    return tables
+
+
+def denies_again(server, tables, label):
+    """New snapshots on the standby hear "no" again, once the primary has given another transaction id."""
+    wrong = [name for name, table in tables.items()
+             if server.value(f"SELECT bloomset_contains('{table}', 'k', 5)") != "f"]  # fmt: skip
+    same(wrong, [], f"{label}: new snapshots hear no")
+
+
+def standby_snapshots():
+    for feedback in "on", "off":
+        standby.configure(hot_standby_feedback=feedback, wal_receiver_status_interval="'1s'")
+        standby.sql("SELECT pg_reload_conf()")
+        primary.poll(f"SELECT count(*) = 1 FROM pg_stat_replication WHERE backend_xmin IS {'NOT ' * (feedback == 'on')}NULL")
+        tables = old_snapshots(standby, list(REBUILDS))
+        primary.sql("SELECT pg_current_xact_id()", "SELECT pg_current_xact_id()", "CHECKPOINT")
+        caught_up()
+        if feedback == "off":
+            time.sleep(0.5)
+            denies_again(standby, tables, "standby")
+
+
+def unlogged_on_standby():
+    for sql in "SELECT bloomset_contains('fleeting', 'k', 5)", "SELECT bloomset_contains('fleeting_k'::regclass, 5)", \
+            "SELECT * FROM bloomset_partitions('fleeting', 'k', 5)", "SELECT * FROM bloomset_filters('fleeting', 'k')", \
+            "SELECT * FROM bloomset_info('fleeting_k'::regclass)":  # fmt: skip
+        with standby.connect() as session:
+            state = session.attempt(sql)[1]
+            ok(state == "55000", f"standby: {sql} of an unlogged table is refused: {state}", session.error)
+
+
+def promotion():
+    def promote():
+        primary.stop("immediate")
+        standby.run("pg_ctl", "promote", "--wait", "--silent", "--pgdata", standby.data)
+
+    tables = old_snapshots(standby, ["REINDEX", "REINDEX CONCURRENTLY", "another set", "a broken HOT chain"], promote)
+    same(standby.value("SELECT pg_is_in_recovery()"), "f", "promoted")
+    standby.sql("SELECT pg_current_xact_id()", "SELECT pg_current_xact_id()")
+    denies_again(standby, tables, "promoted")
+    with standby.connect() as session:
+        same(faults_of(session), [], "promoted: nothing is denied")
+        same(session.ask("SELECT count(*) FROM fleeting"), ["0"], "promoted: an unlogged table is empty")
+        same(session.ask("SELECT bloomset_contains('fleeting', 'k', 5)"), ["f"], "promoted: so is its set")
+        session.ask("INSERT INTO fleeting SELECT i FROM generate_series(1, 3000) AS i")
+        same(session.ask(denied("fleeting")), [], "promoted: which goes on")
+        session.each("INSERT INTO grown SELECT 9, i, i, i FROM generate_series(1, 30000) AS i",
+                     "INSERT INTO parted SELECT 2, i, -i FROM generate_series(1, 10000) AS i")
+        same(faults_of(session), [], "promoted: sets grow, and nothing is denied")
+    same(check_sets(standby), [], "promoted: bloomset_check finds nothing")
+    same(logged(standby, "PANIC", "inconsistent page", "TRAP:"), [], "promoted: no fault in the log")
+
+
+# Logical replication
+
+TABLES = """
+CREATE TABLE copied (id int PRIMARY KEY, k bigint, s text, n int DEFAULT 0);
+CREATE TABLE spread (id int PRIMARY KEY, k bigint, n int DEFAULT 0){};
+"""
+
+
+def logical():
+    """The promoted standby publishes; the subscriber has sets, and other partitions than the publisher."""
+    subscriber = Server(directory, "subscriber").init(**SETTINGS).start()
+    subscriber.run("createdb", DATABASE)
+    subscriber.sql("CREATE EXTENSION bloomtype", TABLES.format(" PARTITION BY RANGE (id)"), f"""
+        CREATE TABLE spread_1 PARTITION OF spread FOR VALUES FROM (MINVALUE) TO (3000);
+        CREATE TABLE spread_2 PARTITION OF spread FOR VALUES FROM (3000) TO (MAXVALUE);
+        CREATE INDEX copied_k ON copied USING bloomset (k) WITH (expected_items = 10);
+        CREATE INDEX copied_s ON copied USING bloomset (s) WITH (expected_items = 10);
+        CREATE INDEX spread_k ON spread USING bloomset (k) WITH (expected_items = 10, {RARE})""")
+    checked = [("copied", "k"), ("copied", "s"), ("spread", "k")]
+    standby.sql(TABLES.format(""), "CREATE PUBLICATION sets FOR TABLE copied, spread",
+                "INSERT INTO copied SELECT i, i, i, i FROM generate_series(1, 4000) AS i",
+                "INSERT INTO spread SELECT i, i * 3, i FROM generate_series(1, 6000) AS i")  # fmt: skip
+    subscriber.sql(f"CREATE SUBSCRIPTION sets CONNECTION '{standby.conninfo()}' PUBLICATION sets WITH (streaming = on)")
+    r, wrong = random.Random("logical"), []
+    changes = [
+        "INSERT INTO copied SELECT max(id) + i, max(id) * 7 + i, 'x' || i, i FROM copied, generate_series(1, 300) AS i GROUP BY i",
+        "UPDATE copied SET k = k + 1000000, s = s || 'u' WHERE id % 11 = {x}", "DELETE FROM copied WHERE id % 50 = {x}",
+        "UPDATE spread SET id = id + 100000, k = -k WHERE id % 17 = {x} AND id < 50000", "UPDATE spread SET k = k * 5 WHERE id % 13 = {x}",
+        "BEGIN; SAVEPOINT a; UPDATE copied SET k = 0; ROLLBACK TO a; UPDATE copied SET k = id * 11 WHERE id % 5 = {x}; COMMIT",
+        "DELETE FROM spread WHERE id % 23 = {x}",
+    ]  # fmt: skip
+    with subscriber.connect() as session:
+        until(lambda: wrong.extend(faults_of(session, checked)) or session.ask(
+            "SELECT count(*) FROM pg_subscription_rel WHERE srsubstate <> 'r'") == ["0"], "initial copy")  # fmt: skip
+        for _ in range(40):
+            standby.sql(r.choice(changes).format(x=r.randrange(5)))
+            wrong += faults_of(session, checked)
+        lsn = standby.value("SELECT pg_current_wal_flush_lsn()")
+        standby.poll(f"SELECT replay_lsn >= '{lsn}' FROM pg_stat_replication WHERE application_name = 'sets'")
+        ok(not wrong, "logical replication: at every moment nothing is denied", *wrong[:3])
+        same(faults_of(session, checked), [], "logical replication: in the end nothing is denied")
+    for table in "copied", "spread":
+        digest = f"SELECT md5(string_agg(t::text, ' ' ORDER BY id)) FROM {table} AS t"
+        same(subscriber.value(digest), standby.value(digest), f"logical replication: {table} is the same")
+    same(check_sets(subscriber, ["copied", "spread_1", "spread_2"]), [], "logical replication: bloomset_check finds nothing")
+    subscriber.sql("DROP SUBSCRIPTION sets")
+    subscriber.stop()
+    standby.stop()
+
+
+main(crashes, start_standby, unlogged_on_standby, standby_snapshots, standby_under_load, promotion, logical)

@@ -1,0 +1,450 @@
+#!/usr/bin/python3 -B
+"""Sets under random work of several sessions: at every moment, every value that a session sees in a table is in its set.
+
+Writers change a plain table, a partitioned table and an inheritance tree in all ways that SQL has and at all isolation
+levels, while two sessions rebuild, replace, attach, detach, truncate and vacuum, so the sets, which are made for 20
+elements, also grow all the time. Every session compares sets and tables, each comparison in one statement: writers
+within their transactions, readers also in snapshots that they keep while the others go on. The table itself says what
+is right.
+
+The statements of each session come from a seed. How sessions meet does not.
+
+    BLOOMSET_SEED     another seed than the usual one
+    BLOOMSET_SECONDS  how long the sessions run
+"""
+
+import collections
+import os
+import random
+import threading
+import time
+
+from bloomset_checks import (USE_SETS, VALID_SETS, denied, denied_by_filters, denied_by_index, denied_by_partitions,
+                             denied_by_scan, settled)
+from session import CHEAP_WORKERS, Session, ask, run, together
+from tap import note, ok, same
+
+SEED = os.environ.get("BLOOMSET_SEED", "bloomset")
+SECONDS = float(os.environ.get("BLOOMSET_SECONDS", "40"))
+WRITERS, READERS, OWNERS = 3, 2, 2
+IDS = 4000
+MOST_ROWS = 2500  # of a table; beyond, an owner deletes some
+WITH = "WITH (expected_items = 20)"
+
+Session.settings = "SET client_min_messages = error; SET lock_timeout = '1s'; SET deadlock_timeout = '50ms';"
+
+# The sets on plain_k2 and of the parts come and go. plain_k stays, so a set that answers is always there.
+SETUP = f"""
+CREATE TABLE plain (id int PRIMARY KEY, k bigint, s text, flag boolean NOT NULL DEFAULT false);
+CREATE INDEX plain_k ON plain USING bloomset (k) {WITH};
+CREATE INDEX plain_k2 ON plain USING bloomset (k) WITH (expected_items = 20, seed = 2);
+CREATE INDEX plain_s ON plain USING bloomset (s) WITH (expected_items = 20, false_positive_rate = 1e-4, seed = -7);
+CREATE INDEX plain_flagged ON plain USING bloomset (k) {WITH} WHERE flag;
+CREATE INDEX plain_rest ON plain USING bloomset ((k % 1000)) {WITH};
+CREATE TABLE parted (id int PRIMARY KEY, k bigint, s text, flag boolean NOT NULL DEFAULT false) PARTITION BY RANGE (id);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (MINVALUE) TO (1000);
+CREATE TABLE parted_2 (flag boolean NOT NULL DEFAULT false, s text, gone int, k bigint, id int NOT NULL);
+ALTER TABLE parted_2 DROP gone;
+ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES FROM (1000) TO (2000);
+CREATE TABLE parted_3 PARTITION OF parted FOR VALUES FROM (2000) TO (MAXVALUE) PARTITION BY RANGE (id);
+CREATE TABLE parted_3a PARTITION OF parted_3 FOR VALUES FROM (MINVALUE) TO (3000);
+CREATE TABLE parted_3b PARTITION OF parted_3 FOR VALUES FROM (3000) TO (MAXVALUE);
+CREATE INDEX parted_k ON parted USING bloomset (k) {WITH};
+CREATE INDEX parted_s ON parted USING bloomset (s) {WITH};
+CREATE TABLE tree (id int, k bigint, s text, flag boolean NOT NULL DEFAULT false);
+CREATE TABLE tree_a () INHERITS (tree);
+CREATE TABLE tree_b (more int, flag boolean NOT NULL DEFAULT false, s text, k bigint, id int);
+ALTER TABLE tree_b INHERIT tree;
+CREATE TABLE tree_bb () INHERITS (tree_b);
+""" + "".join(
+    f"CREATE INDEX {table}_k ON {table} USING bloomset (k) {WITH}; CREATE INDEX {table}_s ON {table} USING bloomset (s);"
+    for table in ("tree", "tree_a", "tree_b", "tree_bb")
+) + f"""
+CREATE MATERIALIZED VIEW seen AS SELECT id, k FROM plain;
+CREATE UNIQUE INDEX ON seen (id);
+CREATE INDEX seen_k ON seen USING bloomset (k) {WITH};
+"""  # fmt: skip
+ROOTS = "plain", "parted", "tree"
+PARTS = {
+    "plain": ["plain"], "parted": ["parted_1", "parted_2", "parted_3a", "parted_3b"],
+    "tree": ["tree", "tree_a", "tree_b", "tree_bb"],
+}  # fmt: skip
+TABLES = [part for parts in PARTS.values() for part in parts]
+BOUNDS = {
+    "parted_1": ("FROM (MINVALUE) TO (1000)", "id >= 1000"),
+    "parted_2": ("FROM (1000) TO (2000)", "NOT id BETWEEN 1000 AND 1999"),
+    "parted_3": ("FROM (2000) TO (MAXVALUE)", "id < 2000"),
+}
+ISOLATIONS = "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"
+
+# What any statement may meet: serialization failures, deadlocks, lock timeouts.
+CONCURRENT = {"40001", "40P01", "55P03"}
+# What DML may meet as well: keys that are there, rows whose partition is detached.
+DML = {"23505", "23514"}
+# What owners may meet as well: objects that the other has dropped, made or is detaching.
+DDL = {"23514", "42704", "42P01", "42P07", "42P16", "42P17", "42809", "55000", "55006"}
+# Internal errors of PostgreSQL itself, when owners meet.
+CATALOG_RACES = "tuple concurrently", "could not open relation with OID", "cache lookup failed", "could not find"
+
+
+class Worker:
+    """What one session does. Everything that must not be is in faults."""
+
+    def __init__(self, role, number, session):
+        self.session, self.name = session, f"{role} {number}"
+        self.random = random.Random(f"{SEED} {self.name}")
+        self.counts, self.states = collections.Counter(), collections.Counter()
+        self.faults, self.history = [], collections.deque(maxlen=25)
+
+    def fault(self, what, found):
+        began = "\n".join(f"  {line}" for line in self.history)
+        self.faults.append(f"{self.name}, BLOOMSET_SEED={SEED}: {what}: {found}\n{began}")
+
+    def attempt(self, sql, allowed=frozenset()):
+        """The lines of a statement, or None if it failed. Only concurrency and the states allowed are no fault."""
+        lines, state = self.session.attempt(sql)
+        self.history.append(f"{time.time() % 1000:.3f} {state} {' '.join(sql.split())[:300]}")
+        if state == "00000":
+            return lines
+        self.states[state] += 1
+        internal = allowed is DDL and any(race in self.session.error for race in CATALOG_RACES)
+        if state not in CONCURRENT | allowed and not internal:
+            self.fault(f"SQLSTATE {state}", f"{sql}\n{self.session.error}")
+        return None
+
+    def check(self, kind, query, allowed=frozenset()):
+        """Runs a query that must return no row."""
+        lines = self.attempt(query, allowed)
+        if lines is not None:
+            self.counts[kind] += 1
+            if lines:
+                self.fault(f"{kind} is wrong", f"{len(lines)} rows, among them {lines[:5]}\n{query}")
+        return lines is not None
+
+    def look(self):
+        """Compares a random set with its table. False if the transaction has failed."""
+        choose = self.random.choice
+        root = choose(ROOTS)
+        table, column = choose([root, root, *PARTS[root]]), choose("kks")
+        some = f"id % 20 = {self.random.randrange(20)}"
+        kind = choose(["contains"] * 5 + ["partitions", "filters", "scan", "partial", "expression", "view"])
+        if kind == "contains":
+            return self.check(kind, denied(table, column))
+        if kind == "partitions":
+            return self.check(kind, denied_by_partitions(root, column, some))
+        if kind == "filters":
+            # Without a usable set they are an error.
+            return self.check(kind, denied_by_filters(root, column, some), {"55000"})
+        if kind == "scan":
+            return self.attempt(USE_SETS) is not None and self.check(kind, denied_by_scan(table, column, some)) \
+                and self.attempt("RESET enable_seqscan; RESET enable_indexscan; RESET enable_indexonlyscan") is not None
+        if kind == "partial":
+            return self.check(kind, denied_by_index("plain_flagged", "plain", "k", "flag"))
+        if kind == "expression":
+            return self.check(kind, denied_by_index("plain_rest", "plain", "(k % 1000)"))
+        return self.check(kind, denied("seen"))
+
+    def absent(self):
+        """Counts how often a set says "no": one that always says "maybe" would pass every check."""
+        lines = self.attempt(f"SELECT count(*) FILTER (WHERE NOT bloomset_contains('{self.random.choice(ROOTS)}', 'k', -i))"
+                             " FROM generate_series(1, 10) AS i")  # fmt: skip
+        if lines:
+            self.counts["absent"] += 10
+            self.counts["no"] += int(lines[0])
+        return lines is not None
+
+
+# What writers do
+
+def new_value(r):
+    return r.randrange(1, 200) if r.random() < 0.4 else r.randrange(1, 10**12)
+
+
+CONFLICTS = " ON CONFLICT DO NOTHING", " ON CONFLICT (id) DO UPDATE SET k = excluded.k, s = excluded.s"
+
+
+def insert(r, table):
+    conflict = "" if table.startswith("tree") else r.choice(CONFLICTS)
+    first, number, k = r.randrange(IDS), r.choice([1, 1, 1, 5, 40, 150]), new_value(r)
+    return f"""INSERT INTO {table} (id, k, s, flag) SELECT i, {k} + i * {r.choice([0, 1, 7919])}, 'w' || {k} + i, i % 3 = 0
+        FROM generate_series({first}, {first + number - 1}) AS i{conflict}"""
+
+
+def update(r, table):
+    change = r.choice(["k = k + 1", f"k = {new_value(r)} + id", f"s = 'w' || {new_value(r)}", "flag = NOT flag",
+                       "k = NULL", f"k = {new_value(r)}, s = NULL, flag = true", f"id = (id + {r.randrange(IDS)}) % {IDS}"])
+    return f"UPDATE {table} SET {change} WHERE id % {r.choice([37, 97, 400])} = {r.randrange(37)}"
+
+
+def delete(r, table):
+    return f"DELETE FROM {table} WHERE id % {r.choice([37, 97])} = {r.randrange(37)}"
+
+
+def merge(r, table):
+    first, k = r.randrange(IDS), new_value(r)
+    return f"""MERGE INTO {table} AS t
+        USING (SELECT i AS id, {k} + i AS k FROM generate_series({first}, {first + 30}, 3) AS i) AS n ON t.id = n.id
+        WHEN MATCHED AND n.id % 2 = 0 THEN UPDATE SET k = n.k, s = 'm' || n.k
+        WHEN MATCHED THEN DELETE
+        WHEN NOT MATCHED THEN INSERT (id, k, s) VALUES (n.id, n.k, 'm' || n.k)"""
+
+
+def copy(r, worker, table):
+    first, number, k = r.randrange(IDS), r.choice([1, 20, 100]), new_value(r)
+    rows = [(str(i), str(k + i), f"c{k + i}") for i in range(first, first + number)]
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    # A COPY that fails makes the whole transaction fail, as any other statement.
+    try:
+        with worker.session.connection.cursor().copy(f"COPY {table} (id, k, s) FROM STDIN") as stream:
+            stream.write(text)
+    except Exception as problem:
+        state = getattr(problem, "sqlstate", None)
+        worker.states[state] += 1
+        if state not in CONCURRENT | DML:
+            worker.fault("COPY", problem)
+        return False
+    finally:
+        worker.history.append(f"{time.time() % 1000:.3f} COPY {table}, {number} rows from {k + first}")
+    return True
+
+
+def change(worker):
+    r = worker.random
+    root = r.choice(ROOTS)
+    table = r.choice([root, root, *PARTS[root]])
+    make = r.choice([insert, insert, insert, update, update, delete, merge, copy])
+    if root == "parted" and make not in (update, delete):
+        table = root  # a leaf refuses most rows
+    if make is copy:
+        return copy(r, worker, table)
+    return worker.attempt(make(r, table), DML) is not None
+
+
+def transact(worker, prepare):
+    """One transaction: changes, some of them undone, and comparisons after each."""
+    r = worker.random
+    worker.attempt(f"BEGIN ISOLATION LEVEL {r.choice(ISOLATIONS)}")
+    good = r.random() < 0.7 or worker.look()
+    for _ in range(r.randint(1, 4)):
+        if not good:
+            break
+        undone = r.random() < 0.25
+        if undone:
+            worker.attempt("SAVEPOINT here")
+        good = change(worker) and (r.random() < 0.5 or worker.look())
+        if undone and worker.attempt("ROLLBACK TO here; RELEASE here") is not None:
+            good = True
+    if not good or r.random() < 0.15:
+        worker.attempt("ROLLBACK")
+    elif prepare and r.random() < 0.15:
+        name = f"{worker.name} {os.getpid()}"
+        if worker.attempt(f"PREPARE TRANSACTION '{name}'") is not None:
+            worker.counts["prepared"] += 1
+            worker.look()
+            worker.attempt(f"{r.choice(['COMMIT', 'COMMIT', 'ROLLBACK'])} PREPARED '{name}'")
+    else:
+        worker.attempt("COMMIT")
+    worker.counts["transactions"] += 1
+
+
+# What readers do: several looks from one snapshot, which stays while the others go on.
+
+def read(worker):
+    r = worker.random
+    isolation = r.choice(ISOLATIONS[1:] if r.random() < 0.7 else ISOLATIONS[:1])
+    worker.attempt(f"BEGIN ISOLATION LEVEL {isolation}{r.choice(['', ', READ ONLY'])}")
+    good = worker.attempt("SELECT count(*) FROM pg_am") is not None
+    until = time.monotonic() + r.choice([0, 0.05, 0.2, 0.5])
+    while good:
+        if isolation == "READ COMMITTED" and r.random() < 0.3:
+            good = worker.absent()
+        good = good and worker.look()
+        if time.monotonic() > until:
+            break
+        time.sleep(r.random() / 50)
+    worker.attempt("ROLLBACK" if not good else "COMMIT")
+    worker.absent()
+
+
+# What owners do
+
+def verify(worker, table):
+    """Runs bloomset_check on all valid sets of a table. The lock keeps a rebuild from dropping them."""
+    worker.attempt("BEGIN")
+    if worker.attempt(f"LOCK TABLE {table} IN ACCESS SHARE MODE") is not None:
+        for index in worker.attempt(VALID_SETS.format(table)) or ():
+            # A set that is too new for the snapshot is refused.
+            if worker.attempt(f"SELECT bloomset_check({index})", {"55000"}) is None:
+                break
+            worker.counts["bloomset_check"] += 1
+    worker.attempt("ROLLBACK")
+
+
+def thin_out(worker, table):
+    if int((worker.attempt(f"SELECT count(*) FROM ONLY {table}") or ["0"])[0]) > MOST_ROWS:
+        worker.attempt(f"DELETE FROM ONLY {table} WHERE id % 2 = {worker.random.randrange(2)}")
+
+
+def move_partition(worker):
+    """Detaches a partition, changes it, and attaches it again."""
+    r = worker.random
+    part = r.choice(list(BOUNDS))
+    if worker.attempt(f"ALTER TABLE parted DETACH PARTITION {part}{r.choice(['', ' CONCURRENTLY'])}", DDL) is None:
+        worker.attempt(f"ALTER TABLE parted DETACH PARTITION {part} FINALIZE", DDL)
+    if r.random() < 0.5:
+        worker.attempt(f"UPDATE {part} SET k = {new_value(r)} + id WHERE id % 10 = 1", DDL)
+    if r.random() < 0.3:
+        worker.attempt(f"DROP INDEX IF EXISTS {part}_other; "
+                       f"CREATE INDEX {part}_other ON {part} USING bloomset (k) WITH (seed = {r.randrange(100)})", DDL)
+    bounds, outside = BOUNDS[part]
+    for _ in range(100):
+        worker.attempt(f"DELETE FROM {part} WHERE {outside}", DDL)
+        if worker.attempt(f"ALTER TABLE parted ATTACH PARTITION {part} FOR VALUES {bounds}", DDL) is not None or \
+                worker.attempt(f"SELECT FROM pg_inherits WHERE inhrelid = '{part}'::regclass AND NOT inhdetachpending"):
+            return
+        worker.attempt(f"ALTER TABLE parted DETACH PARTITION {part} FINALIZE", DDL)
+        time.sleep(0.05)
+    worker.fault("a partition", f"{part} cannot be attached again")
+
+
+def move_child(worker):
+    child = worker.random.choice(["tree_a", "tree_b"])
+    # Without the lock a query that waits for the child meanwhile still reads it (find_all_inheritors), and then asks the
+    # tree, which has it no more.
+    worker.attempt(f"BEGIN; LOCK TABLE tree IN ACCESS EXCLUSIVE MODE; ALTER TABLE {child} NO INHERIT tree; COMMIT", DDL)
+    worker.attempt("ROLLBACK")
+    worker.attempt(f"UPDATE {child} SET k = {new_value(worker.random)} + id WHERE id % 10 = 2", DDL)
+    for _ in range(100):
+        if worker.attempt(f"ALTER TABLE {child} INHERIT tree", DDL) is not None or \
+                worker.attempt(f"SELECT FROM pg_inherits WHERE inhrelid = '{child}'::regclass"):
+            return
+    worker.fault("a child", f"{child} cannot inherit again")
+
+
+def drop_invalid(worker):
+    """Drops what failed REINDEX and CREATE INDEX CONCURRENTLY have left, but for one."""
+    lines = worker.attempt("SELECT indexrelid::regclass FROM pg_index JOIN pg_class ON oid = indexrelid "
+                           "WHERE NOT indisvalid AND relkind = 'i' AND relname ~ '_cc|_k2'")  # fmt: skip
+    for index in (lines or ())[1:]:
+        worker.attempt(f"DROP INDEX IF EXISTS {index}", DDL)
+
+
+def replace_set(worker):
+    r = worker.random
+    worker.attempt(f"DROP INDEX {r.choice(['', 'CONCURRENTLY '])}IF EXISTS plain_k2", DDL)
+    worker.attempt(f"CREATE INDEX {r.choice(['', 'CONCURRENTLY '])}plain_k2 ON plain USING bloomset (k) "
+                   f"WITH (expected_items = {r.choice([5, 20, 3000])}, seed = {r.randrange(-9, 9)})", DDL)  # fmt: skip
+
+
+def rebuild(worker):
+    r = worker.random
+    table, how = r.choice(TABLES), r.choice(["", " CONCURRENTLY"])
+    indexes = [f"{table}_k", f"{table}_s"] if table in ("plain", "tree", "tree_a", "tree_b", "tree_bb") \
+        else ["parted_k", "parted_s"]
+    worker.attempt(r.choice([f"REINDEX TABLE{how} {table}", f"REINDEX INDEX{how} {r.choice(indexes)}"]), DDL)
+
+
+def rewrite(worker):
+    table = worker.random.choice(TABLES)
+    worker.attempt(worker.random.choice([f"VACUUM (FULL) {table}", "CLUSTER plain USING plain_pkey", f"TRUNCATE ONLY {table}",
+                                         "TRUNCATE plain"]), DDL)  # fmt: skip
+
+
+def set_options(worker):
+    worker.attempt(f"ALTER INDEX {worker.random.choice(['plain_k', 'plain_k2', 'tree_k'])} "
+                   f"SET (seed = {worker.random.randrange(100)}, expected_items = {worker.random.choice([10, 1000])})", DDL)
+
+
+def refresh(worker):
+    worker.attempt(f"REFRESH MATERIALIZED VIEW {worker.random.choice(['', 'CONCURRENTLY '])}seen", DDL)
+
+
+def vacuum(worker):
+    worker.attempt(f"VACUUM (INDEX_CLEANUP on) {worker.random.choice(TABLES)}", DDL)
+
+
+def own(worker):
+    work = worker.random.choice([vacuum, vacuum, rebuild, rebuild, rebuild, replace_set, move_partition, move_child, rewrite,
+                                 set_options, refresh, drop_invalid])
+    work(worker)
+    worker.counts[work.__name__] += 1
+    for table in worker.random.sample(TABLES, 2):
+        thin_out(worker, table)
+    verify(worker, worker.random.choice(TABLES))
+    worker.look()
+
+
+# All together
+
+def every_worker(prepare):
+    roles = [("writer", WRITERS, lambda worker: transact(worker, prepare)), ("reader", READERS, read), ("owner", OWNERS, own)]
+    stop = threading.Event()
+
+    def work_of(role, number, do):
+        def work(_, session):
+            worker = Worker(role, number, session)
+            if role == "reader" and number == 1:
+                (name,) = session.ask("SELECT name FROM pg_settings "
+                                      "WHERE name IN ('force_parallel_mode', 'debug_parallel_query')")  # fmt: skip
+                session.ask(f"{CHEAP_WORKERS} SET max_parallel_workers_per_gather = 2; SET {name} = on")
+            until = time.monotonic() + SECONDS
+            try:
+                while time.monotonic() < until and not stop.is_set() and len(worker.faults) < 3:
+                    do(worker)
+            finally:
+                if worker.faults or session.connection.closed:
+                    stop.set()
+            return worker
+
+        return work
+
+    return together(*[work_of(role, number, do) for role, many, do in roles for number in range(many)])
+
+
+def test_sessions():
+    ask(SETUP)
+    prepare = ask("SHOW max_prepared_transactions") != ["0"]
+    if not prepare:
+        note("max_prepared_transactions = 0: without prepared transactions")
+    workers = every_worker(prepare)
+    counts = sum((worker.counts for worker in workers), collections.Counter())
+    states = sum((worker.states for worker in workers), collections.Counter())
+    faults = [fault for worker in workers for fault in worker.faults]
+    ok(not faults, f"{WRITERS} writers, {READERS} readers and {OWNERS} owners: no value is denied, and no unexpected error",
+       *faults[:3])
+    note(" ".join(f"{name}: {count}" for name, count in sorted(counts.items())))
+    note("SQLSTATEs: " + " ".join(f"{state}: {count}" for state, count in sorted(states.items(), key=str)))
+    for kind in "contains", "partitions", "filters", "scan", "partial", "expression", "view", "bloomset_check":
+        ok(counts[kind] > 10, f"many comparisons by {kind}", counts)
+    ok(counts["no"] > counts["absent"] / 10, "sets deny absent values", counts["no"], counts["absent"])
+
+
+def test_growth():
+    """The sets have grown, otherwise the sessions have tested little."""
+    grown = ask("""SELECT max((bloomset_info(indexrelid)).generations) FROM pg_index
+        JOIN pg_class ON oid = indexrelid WHERE relname IN ('plain_k', 'plain_s', 'tree_k', 'tree_a_k') AND indisvalid""")
+    ask("INSERT INTO plain SELECT i, i, i FROM generate_series(10001, 14000) AS i")
+    ask("UPDATE plain SET k = k + 1000000 WHERE id > 10000")
+    after = ask("SELECT (bloomset_info('plain_k'::regclass)).generations")
+    ok(int(after[0]) >= 2, "sets grow", grown, after)
+
+
+def test_end():
+    """When all have ended, everything is right, and sets are usable again."""
+    ask("INSERT INTO tree SELECT i, i, i FROM generate_series(1, 10) AS i")
+    for table in *ROOTS, *TABLES:
+        for column in "k", "s":
+            same(ask(denied(table, column)), [], f"in the end {table}.{column} misses nothing")
+            same(ask(denied_by_filters(table, column)), [], f"in the end the filters of {table}.{column} miss nothing")
+    for table in TABLES:
+        with Session() as session:
+            sets = session.ask(VALID_SETS.format(table))
+            states = [session.attempt(f"SELECT bloomset_check({index})")[1] for index in sets]
+        ok(sets and set(states) == {"00000"}, f"in the end bloomset_check finds nothing in the {len(sets)} sets of {table}",
+           states)
+    ask("REINDEX TABLE plain; TRUNCATE plain")
+    with Session() as session:
+        ok(settled(session, "SELECT bloomset_contains('plain', 'k', 1)"), "an emptied table has no value")
+
+
+run(test_sessions, test_growth, test_end)
