@@ -2,9 +2,10 @@
 """Bloomsets, against B-trees, stored filters and bloom_agg; and whether plans gain by scanning one.
 
 Connects as psql does, as a superuser, to an empty database with bloomtype in it, and runs pgbench. ROWS is the number
-of rows of the large tables; all other sizes are in proportion to it, except the number of partitions. BLOOMSET names
-the parts to run, by their functions; by default all. The server should write no full-page images, or the WAL of an INSERT depends on when the last checkpoint was. All plans are serial
-unless their row says otherwise.
+of rows of the large tables; all other sizes are in proportion to it, but there are at most 365 partitions. The goals
+are for 10 million. BLOOMSET names the parts to run, by their functions; by default all. The server should write no
+full-page images, or the WAL of an INSERT depends on when the last checkpoint was. All plans are serial unless their row
+says otherwise.
 
 A goal applies to the median of the ratios, as it is printed. The last column is the median ratio of the processor time
 of the backends, which other processes disturb less; needs Linux.
@@ -21,7 +22,7 @@ MANY = ROWS // 10  # rows of an INSERT, of the tables of look-ups, absent keys o
 ASKED = ROWS // 20  # keys of a query
 FEW = ROWS // 100  # what a set that grows was made for
 TRANSACTIONS = max(ROWS // 500, 200)
-PARTITIONS = 365
+PARTITIONS = max(10, min(365, ROWS // 1000))
 # Each partition answers with the rate asked for, so that an absent key is a false positive somewhere in 0.4 % of cases.
 RATE_OF_PARTITION = 1e-5
 
