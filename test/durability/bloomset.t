@@ -11,22 +11,25 @@ fsync is off because the operating system, whose cache has all that was written,
 """
 
 import collections
+import concurrent.futures
 import contextlib
 import os
 import random
+import signal
 import subprocess
 import threading
 import time
 
 from durable import DATABASE, Server, main, own_directory
 from bloomset_checks import (PATIENCE, RARE, USE_SETS, VALID_SETS, denied, denied_by_filters, denied_by_partitions,
-                             denied_by_scan, until)
+                             denied_by_scan, until, wait_until_blocked)
 from session import in_thread, psycopg
 from tap import note, ok, same
 
 ROUNDS = int(os.environ.get("ROUNDS", "6"))
 SECONDS = float(os.environ.get("STANDBY_SECONDS", "15"))
 CLIENTS = 4
+GROWTHS = max(3, ROUNDS // 2)  # sets that the server is killed with as they grow
 LARGE = 300000  # rows of a set whose growth takes long enough to be killed in
 SETTINGS = {
     "wal_consistency_checking": "'generic'", "wal_level": "logical", "max_prepared_transactions": "20",
@@ -190,38 +193,87 @@ GROWN = "SELECT generations FROM bloomset_info('{}_k'::regclass)"
 SIZE = "SELECT pg_relation_size('{}_k'::regclass)"
 
 
+GROW = f"INSERT INTO {{}} SELECT i FROM generate_series({LARGE + 1}, {LARGE + LARGE // 10}) AS i"
+
+
+def make_large(server, table):
+    server.sql(f"DROP TABLE IF EXISTS {table}; CREATE TABLE {table} (k bigint); "
+               f"INSERT INTO {table} SELECT i FROM generate_series(1, {LARGE}) AS i; "
+               f"CREATE INDEX {table}_k ON {table} USING bloomset (k) WITH ({RARE})", "CHECKPOINT")
+
+
+def path_of(server, table):
+    return os.path.join(server.data, server.value(f"SELECT pg_relation_filepath('{table}_k')"))
+
+
+def growing(path, work):
+    """Waits for an index to get more pages; looks at the file, since a query takes long enough to miss it."""
+    before = os.stat(path).st_size
+    while os.stat(path).st_size == before and not work.done():
+        pass
+
+
+def duration_of_growth(server, table):
+    """Lets a set grow, and returns how long it took to get its pages."""
+    path = path_of(server, table)
+    with server.connect() as writer:
+        work = in_thread(writer.attempt, GROW.format(table))
+        growing(path, work)
+        began = last = time.monotonic()
+        size = os.stat(path).st_size
+        while not work.done():
+            if os.stat(path).st_size != size:
+                size, last = os.stat(path).st_size, time.monotonic()
+    return last - began
+
+
+def kill_in_growth(server, delay):
+    """Stops a session some time after its index has got more pages, lets others commit, which writes its WAL so far, and
+    kills the server. Returns whether the set had still to grow then."""
+    path = path_of(server, "killed")
+    with server.connect() as writer, server.connect() as other:
+        pid = writer.pid
+        work = in_thread(writer.attempt, GROW.format("killed"))
+        growing(path, work)
+        time.sleep(delay)
+        os.kill(pid, signal.SIGSTOP)
+        # They wait if the session was stopped with a lock on the WAL.
+        committing = in_thread(other.attempt, "INSERT INTO pulse VALUES (1)")
+        concurrent.futures.wait([committing], 0.5)
+        server.kill()
+        for future in work, committing:
+            future.result(PATIENCE)
+    recover(server, random.random() < 0.3)
+    return server.value(GROWN.format("killed")) == "1"
+
+
 def crash_in_growth(server):
-    """Kills the server as soon as the index gets more pages, again and again. Then growth ends, and uses the pages that
-    the others have left."""
-    for table in "steady", "killed":
-        server.sql(f"CREATE TABLE {table} (k bigint); INSERT INTO {table} SELECT i FROM generate_series(1, {LARGE}) AS i; "
-                   f"CREATE INDEX {table}_k ON {table} USING bloomset (k) WITH ({RARE})", "CHECKPOINT")
-    grow = f"INSERT INTO {{}} SELECT i FROM generate_series({LARGE + 1}, {LARGE + LARGE // 10}) AS i"
-    server.sql(grow.format("steady"))
-    under_way = rounds = 0
-    while rounds < 8 and server.value(GROWN.format("killed")) == "1":
-        rounds += 1
-        with server.connect() as writer, server.connect() as watcher:
-            before = watcher.ask(SIZE.format("killed"))
-            writing = in_thread(writer.attempt, grow.format("killed"))
-            while watcher.ask(SIZE.format("killed")) == before and not writing.done():
-                pass
-            # Later each time, so that pages reach the disk.
-            time.sleep(0.002 * rounds)
-            server.kill()
-            writing.result(PATIENCE)
-        recover(server, rounds % 3 == 0)
-        under_way += server.value(GROWN.format("killed")) == "1"
+    """Kills the server amid growth again and again, until a growth is done; and all that with several sets. Growth that
+    ends uses the pages that others have left."""
+    server.sql("CREATE TABLE pulse (i int)")
+    make_large(server, "steady")
+    duration = duration_of_growth(server, "steady")
+    same(server.value(GROWN.format("steady")), "2", "a large set grows once")
+    kills = under_way = 0
+    for _ in range(GROWTHS):
+        make_large(server, "killed")
+        for _ in range(5):
+            kills += 1
+            amid = kill_in_growth(server, random.uniform(0, duration / 2))
+            under_way += amid
+            with server.connect() as session:
+                same(session.ask(denied("killed", condition="k % 10 = 0")), [], f"kill {kills} amid growth: nothing is denied")
+            same(check_sets(server, ["killed"]), [], f"kill {kills} amid growth: bloomset_check")
+            if not amid:
+                break
+        server.sql(GROW.format("killed"))
+        same(server.value(GROWN.format("killed")), "2", "then the set has grown once")
+        sizes = [int(server.value(SIZE.format(table))) for table in ("steady", "killed")]
+        ok(abs(sizes[1] - sizes[0]) <= 0.02 * sizes[0], "growth that was killed leaves no pages behind", sizes)
         with server.connect() as session:
-            same(session.ask(denied("killed", condition="k % 10 = 0")), [], f"killed amid growth {rounds}: nothing is denied")
-    note(f"killed {rounds} times amid growth, which then was not done {under_way} times")
-    server.sql(grow.format("killed"))
-    same([server.value(GROWN.format(table)) for table in ("steady", "killed")], ["2", "2"], "in the end the set has grown once")
-    sizes = [int(server.value(SIZE.format(table))) for table in ("steady", "killed")]
-    ok(abs(sizes[1] - sizes[0]) <= 0.02 * sizes[0], "growth that was killed leaves no pages behind", sizes)
-    same(check_sets(server, ["killed"]), [], "bloomset_check of the set that was killed")
-    with server.connect() as session:
-        same(session.ask(denied("killed", condition="k % 10 = 0 OR k > 300000")), [], "nothing is denied")
+            same(session.ask(denied("killed", condition=f"k % 10 = 0 OR k > {LARGE}")), [], "nothing is denied")
+    note(f"killed {kills} times in or after growth of {1000 * duration:.0f} ms")
+    ok(under_way, f"which then was not done {under_way} times")
 
 
 def crashes():
@@ -233,6 +285,33 @@ def crashes():
     crash_in_growth(server)
     same(logged(server, "PANIC", "inconsistent page", "invalid page", "page verification failed", "TRAP:"), [],
          "crashes: no fault in the log")  # fmt: skip
+    server.stop()
+
+
+def without_wal():
+    """With wal_level = minimal a transaction writes no WAL of a file that it has made, and syncs that instead."""
+    server = Server(directory, "minimal").init(**{**SETTINGS, "wal_level": "minimal", "max_wal_senders": "0"}).start()
+    server.run("createdb", DATABASE)
+    server.sql("CREATE EXTENSION bloomtype")
+    tables = []
+    for threshold in "0", "'1GB'":
+        for change in "CREATE INDEX {t}_k ON {t} USING bloomset (k) WITH (expected_items = 10)", "REINDEX INDEX {t}_k", "TRUNCATE {t}":
+            table = f"t{len(tables)}"
+            tables.append(table)
+            make = f"CREATE TABLE {table} (k bigint, n int)"
+            index = f"CREATE INDEX {table}_k ON {table} USING bloomset (k) WITH (expected_items = 10)"
+            rows = f"INSERT INTO {table} SELECT i, i FROM generate_series({{}}, {{}}) AS i"
+            server.sql(f"SET wal_skip_threshold = {threshold}", *([] if "CREATE" in change else [make, index]),
+                       "; ".join(["BEGIN", *([make] if "CREATE" in change else []), rows.format(1, 500), change.format(t=table),
+                                  rows.format(501, 9000), "COMMIT"]), rows.format(9001, 12000))  # fmt: skip
+    server.kill()
+    server.start()
+    with server.connect() as session:
+        same(faults_of(session, [(table, "k") for table in tables]), [], "wal_level = minimal: after a crash nothing is denied")
+        same(session.ask("SELECT count(*) FROM t0"), ["12000"], "wal_level = minimal: rows are there")
+        grown = [session.ask(GROWN.format(table)) for table in tables]
+        ok(all(int(generations) > 1 for generations, in grown), "wal_level = minimal: the sets have grown", grown)
+    same(check_sets(server, tables), [], "wal_level = minimal: bloomset_check finds nothing")
     server.stop()
 
 
@@ -410,6 +489,32 @@ def denies_again(server, tables, label):
     same(wrong, [], f"{label}: new snapshots hear no")
 
 
+def standby_validation():
+    """CREATE INDEX CONCURRENTLY: a row that was not committed when the set was built, and that has gone when its build is
+    validated, is not in the set. Nobody on the primary sees it, but a snapshot on the standby does."""
+    primary.sql("CREATE TABLE validated (k bigint)", "INSERT INTO validated SELECT i FROM generate_series(10, 20) AS i")
+    with contextlib.ExitStack() as stack:
+        owner, first, second, third, watcher = (stack.enter_context(primary.connect()) for _ in range(5))
+        old = stack.enter_context(standby.connect())
+        first.ask("BEGIN; LOCK TABLE validated IN ROW EXCLUSIVE MODE")
+        making = in_thread(owner.attempt, f"CREATE INDEX CONCURRENTLY validated_k ON validated USING bloomset (k) WITH ({RARE})")
+        wait_until_blocked(watcher, owner, first)
+        second.ask("BEGIN; INSERT INTO validated VALUES (5)")
+        third.ask("BEGIN; LOCK TABLE validated IN ROW EXCLUSIVE MODE")
+        first.ask("COMMIT")
+        until(lambda: watcher.ask("SELECT indisready FROM pg_index WHERE indexrelid = 'validated_k'::regclass") == ["t"], "built")
+        second.ask("COMMIT")
+        caught_up()
+        old.each("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM anchor")
+        watcher.ask("DELETE FROM validated WHERE k = 5")
+        third.ask("COMMIT")
+        same(making.result(PATIENCE)[1], "00000", "CREATE INDEX CONCURRENTLY ends")
+        primary.sql("SELECT pg_current_xact_id()")
+        caught_up()
+        old_snapshot_hears(old, "validated", "deleted before the validation")
+    denies_again(standby, {"validation": "validated"}, "validated on the standby")
+
+
 def standby_snapshots():
     for feedback in "on", "off":
         standby.configure(hot_standby_feedback=feedback, wal_receiver_status_interval="'1s'")
@@ -504,4 +609,5 @@ def logical():
     standby.stop()
 
 
-main(crashes, start_standby, unlogged_on_standby, standby_snapshots, standby_under_load, promotion, logical)
+main(crashes, without_wal, start_standby, unlogged_on_standby, standby_validation, standby_snapshots,
+     standby_under_load, promotion, logical)

@@ -18,6 +18,7 @@ from tap import note, ok, same, skip
 
 Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';"
 ROLE = "bloomtype_bloomset_traps"
+GROUP = "bloomtype_bloomset_group"
 
 
 def contains(table, value, column="k"):
@@ -403,7 +404,7 @@ def test_rights_between_calls():
     try:
         ask_with_other_rights()
     finally:
-        ask(f"DROP OWNED BY {ROLE}; DROP ROLE {ROLE}")
+        ask(f"DROP OWNED BY {ROLE}, {GROUP}; DROP ROLE {ROLE}, {GROUP}")
 
 
 def ask_with_other_rights():
@@ -423,6 +424,11 @@ def ask_with_other_rights():
         asker.each("BEGIN", "SELECT ask_secret(1)")
         other.ask(f"REVOKE SELECT (k) ON secret FROM {ROLE}")
         same(asker.attempt("SELECT ask_secret(1)")[1], "42501", "revoked between two calls of a transaction, it may not")
+        asker.ask("ROLLBACK")
+        other.ask(f"CREATE ROLE {GROUP}; GRANT SELECT ON secret TO {GROUP}; GRANT {GROUP} TO {ROLE}")
+        asker.each("BEGIN", "SELECT ask_secret(1)")
+        other.ask(f"REVOKE {GROUP} FROM {ROLE}")
+        same(asker.attempt("SELECT ask_secret(1)")[1], "42501", "nor without the role by which it might")
         asker.ask("ROLLBACK; RESET ROLE")
         ask(f"""CREATE FUNCTION ask_as() RETURNS text LANGUAGE plpgsql AS $$
             DECLARE answer boolean; answers text := '';
