@@ -74,13 +74,13 @@ def rows(default=10000000):
     return int(os.environ.get("ROWS", default))
 
 
-def pgbench(session, script, transactions, clients=1):
+def pgbench(session, script, transactions, clients=1, protocol="prepared"):
     """Repeats a transaction; returns its time in seconds, and its WAL in bytes."""
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
         file.write(script)
         file.flush()
         before = session.ask("SELECT pg_current_wal_insert_lsn()")[0]
-        output = subprocess.run(["pgbench", "-n", "-M", "prepared", "-c", str(clients), "-j", str(clients),
+        output = subprocess.run(["pgbench", "-n", "-M", protocol, "-c", str(clients), "-j", str(clients),
                                  "-t", str(transactions // clients), "-f", file.name], check=True, text=True,
                                 stdout=subprocess.PIPE).stdout  # fmt: skip
     after = session.ask("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '%s')" % before)[0]

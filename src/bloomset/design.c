@@ -52,11 +52,11 @@ design_generation(BloomsetMeta *meta, uint32 index, double items)
 
 /*
  * Counted elements are those that were not in the set before.  At capacity, false
- * positives are missing: the mean of the rate while the generation filled, which is
- * 0.55 of its last value with one hash function and less with more of them.
+ * positives are missing.  Their share is the mean of the rate while the generation
+ * filled, a little more than the 1 / (k + 1)th part of its last value.
  */
 double
 full_elements(const Generation *generation)
 {
-	return generation->capacity * Min(31.0 / 32, 1 - 0.6 * generation->rate);
+	return generation->capacity * (1 - 1.25 * generation->rate / (generation->k + 1));
 }

@@ -38,6 +38,20 @@ CASES = [
     ("timestamptz", "%s", DAY, "42804"),
 ]
 
+# A column with a bloomset, the value, and the same.
+SETS = [
+    ("i", 2, True),
+    ("i", "2", True),
+    ("i", "-2", False),
+    ("i", "two", "22P02"),
+    ("id", uuid.UUID(int=2), True),
+    ("id", str(uuid.UUID(int=2)), True),
+    ("day", "2024-01-03", True),
+    ("day", datetime.date(2024, 1, 3), True),
+    ("day", DAY, "42804"),
+    ("i", None, None),
+]
+
 
 def main():
     with psycopg.connect(autocommit=True) as connection:
@@ -50,6 +64,15 @@ def main():
             except psycopg.Error as problem:
                 got = problem.sqlstate
             same(got, expected, f"{type(value).__name__} as {written} in a filter of {element_type}")
+        connection.execute("CREATE TEMP TABLE days AS SELECT i, lpad(i::text, 32, '0')::uuid AS id, "
+                           "date '2024-01-01' + i::int AS day FROM generate_series(1::bigint, 3) AS i")  # fmt: skip
+        for column, value, expected in SETS:
+            connection.execute(f"CREATE INDEX IF NOT EXISTS days_{column} ON days USING bloomset ({column})")
+            try:
+                got = connection.execute(f"SELECT bloomset_contains('days', '{column}', %s)", (value,)).fetchone()[0]
+            except psycopg.Error as problem:
+                got = problem.sqlstate
+            same(got, expected, f"{type(value).__name__} {value} in a bloomset of {column}")
         for value, expected in (7, "bigint"), ("7", "text"), (b"7", "bytea"):
             got = connection.execute("SELECT element_type::text FROM bloom_info(bloom_add(bloom_create(10), %s))",
                                      (value,)).fetchone()[0]  # fmt: skip

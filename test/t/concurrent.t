@@ -7,11 +7,10 @@ bytes.
 """
 
 import random
-import threading
 import time
 from collections import namedtuple
 
-from session import Session, ask, each, in_thread, run, together
+from session import Session, ask, in_thread, run, together
 from tap import ok, same
 
 PATIENCE = 60  # seconds
@@ -59,18 +58,9 @@ GIVEN = {1: 3, 2: 20000}
 
 SETUP = """
 CREATE TABLE filters (id int PRIMARY KEY, f bloomfilter NOT NULL);
-CREATE TABLE new_keys (id int, key int);
 CREATE TABLE keys (id int, key int);
-CREATE FUNCTION keep_current() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE filters SET f = (SELECT bloom_agg(key, filters.f) FROM new_rows AS n WHERE n.id = filters.id)
-    WHERE id IN (SELECT id FROM new_rows);
-    RETURN NULL;
-END $$;
-CREATE TRIGGER keep_current AFTER INSERT ON keys REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION keep_current();
 """
-RESET = "TRUNCATE filters, keys, new_keys;\n" + "".join(
+RESET = "TRUNCATE filters, keys;\n" + "".join(
     f"INSERT INTO filters SELECT {id}, bloom_agg(-i, {SIZES[id]}) FROM generate_series(1, {GIVEN[id]}) AS i;\n"
     for id in SIZES
 )
@@ -86,15 +76,8 @@ def form(*statements, before=()):
 NEW = "unnest(%(keys)s::int[]) AS new (key)"
 FILTER_OF_NEW = f"(SELECT bloom_agg(key, %(size)s) FROM {NEW})"
 UPDATE_FROM_READ = f"UPDATE filters SET f = (SELECT bloom_agg(key, %(f)s::bloomfilter) FROM {NEW}) WHERE id = %(id)s"
-MERGE_NEW = """
-    WITH moved AS (DELETE FROM new_keys WHERE id = %(id)s RETURNING key)
-    UPDATE filters SET f = (SELECT bloom_agg(key, filters.f) FROM moved)
-    WHERE id = %(id)s AND EXISTS (SELECT FROM moved)"""
 SAFE = {
     "bloom_add": form("UPDATE filters SET f = bloom_add(bloom_add(f, %(first)s), %(last)s) WHERE id = %(id)s"),
-    "bloom_add with a guard": form("""
-        UPDATE filters SET f = bloom_add(bloom_add(f, %(first)s), %(last)s)
-        WHERE id = %(id)s AND NOT f @> ALL (%(keys)s::int[])"""),
     "a correlated subquery": form(f"""
         UPDATE filters SET f = (SELECT bloom_agg(key, filters.f) FROM {NEW}) WHERE id = %(id)s"""),
     "a union with a subquery": form(f"UPDATE filters SET f = f | {FILTER_OF_NEW} WHERE id = %(id)s"),
@@ -108,8 +91,6 @@ SAFE = {
     "ON CONFLICT": form(f"""
         INSERT INTO filters VALUES (%(id)s, {FILTER_OF_NEW})
         ON CONFLICT (id) DO UPDATE SET f = filters.f | excluded.f"""),
-    "new keys merged": form(MERGE_NEW, before=(f"INSERT INTO new_keys SELECT %(id)s, key FROM {NEW}",)),
-    "a trigger of the statement": form(f"INSERT INTO keys SELECT %(id)s, key FROM {NEW}"),
     "SELECT ... FOR UPDATE, then UPDATE": form("SELECT f FROM filters WHERE id = %(id)s FOR UPDATE", UPDATE_FROM_READ),
 }  # fmt: skip
 LOSING = {
@@ -213,8 +194,12 @@ def test_absent_row():
 
 # Building anew
 
-def rebuild(table):
-    return f"UPDATE filters SET f = (SELECT bloom_agg(key, 1000) FROM {table} WHERE id = 1) WHERE id = 1"
+REBUILD = "UPDATE filters SET f = (SELECT bloom_agg(key, 1000) FROM keys WHERE id = 1) WHERE id = 1"
+
+
+def write(key):
+    """First to the table, then to the filter."""
+    return f"INSERT INTO keys VALUES (1, {key}); UPDATE filters SET f = bloom_add(f, {key}) WHERE id = 1"
 
 
 def started(session, sql):
@@ -229,93 +214,24 @@ def test_rebuild():
     """Building from the table while another session adds to both does not see what that one has not committed."""
     ask(RESET)
     with Session() as writer, Session() as builder:
-        writer.each("BEGIN", "INSERT INTO keys VALUES (1, 11)")
-        building = started(builder, rebuild("keys"))
+        writer.each("BEGIN", write(11))
+        building = started(builder, REBUILD)
         wait_until_blocked(builder, writer)
         writer.ask("COMMIT")
         same((state_of(building), lost(1, [11])), ("00000", [11]), "a filter built anew loses what comes meanwhile")
 
         ask(RESET)
-        writer.each("BEGIN", "INSERT INTO keys VALUES (1, 11)")
+        writer.each("BEGIN", write(11))
         builder.ask("BEGIN")
         locking = started(builder, "LOCK TABLE keys IN SHARE MODE")
         wait_until_blocked(builder, writer)
         writer.ask("COMMIT")
         same(state_of(locking), "00000", "the lock waits for writers")
-        writing = started(writer, "INSERT INTO keys VALUES (1, 12)")
+        writing = started(writer, write(12))
         wait_until_blocked(writer, builder)
-        builder.each(rebuild("keys"), "COMMIT")
+        builder.each(REBUILD, "COMMIT")
         same(state_of(writing), "00000", "and writers for the lock")
         same(lost(1, [11, 12]), [], "built anew under a lock of the table it loses nothing")
-
-
-INSERT_GUARDED = "INSERT INTO new_keys VALUES (1, -1)"
-GUARD = " AND NOT f @> -1"
-
-
-def add_guarded(guard):
-    return f"UPDATE filters SET f = bloom_add(f, -1) WHERE id = 1{guard}"
-
-
-def reset_with_new_key():
-    each(RESET, "INSERT INTO new_keys VALUES (1, 5)")
-
-
-def test_guarded_rebuild():
-    """A guard that finds the key takes no lock, so it does not notice that the filter is being built anew."""
-    with Session() as writer, Session() as builder:
-        reset_with_new_key()
-        writer.each("BEGIN", INSERT_GUARDED, add_guarded(GUARD))
-        same(builder.attempt(rebuild("new_keys"))[1], "00000", "after a guard that found the key nobody waits")
-        writer.ask("COMMIT")
-        same(lost(1, [5, -1]), [-1], "and the key is lost")
-        reset_with_new_key()
-        writer.each("BEGIN", INSERT_GUARDED, add_guarded(GUARD))
-        builder.ask("BEGIN")
-        locking = started(builder, "LOCK TABLE new_keys IN SHARE MODE")
-        wait_until_blocked(builder, writer)
-        writer.ask("COMMIT")
-        succeeded(state_of(locking))
-        builder.each(rebuild("new_keys"), "COMMIT")
-        same(lost(1, [5, -1]), [], "under a lock of the table it is not")
-
-
-def test_guard_of_an_old_snapshot():
-    for guard, state, missing in (GUARD, "00000", ["-1"]), ("", "40001", []):
-        with Session() as writer, Session() as builder:
-            reset_with_new_key()
-            writer.each("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM new_keys")
-            builder.each("BEGIN", "LOCK TABLE new_keys IN SHARE MODE", rebuild("new_keys"), "COMMIT")
-            writer.ask(INSERT_GUARDED)
-            name = f"under REPEATABLE READ the UPDATE{guard} ends with {state}"
-            same(writer.attempt(add_guarded(guard))[1], state, name)
-            writer.ask("COMMIT")
-            committed = ask("SELECT key FROM new_keys JOIN filters USING (id) WHERE NOT f @> key")
-            name = "as its guard asks the old filter" if guard else "and nothing that is committed is lost"
-            same(committed, missing, name)
-
-
-def test_waiting_key():
-    """A transaction must not rely on a key that already waits in the side table unless it locks that key."""
-    merge = """WITH moved AS (DELETE FROM waiting RETURNING key)
-        UPDATE filters SET f = (SELECT bloom_agg(key, filters.f) FROM moved)
-        WHERE id = 1 AND EXISTS (SELECT FROM moved)"""
-    ask("CREATE TABLE waiting (key int PRIMARY KEY)")
-    with Session() as writer, Session() as builder:
-        for conflict, missing in ("NOTHING", [7]), ("UPDATE SET key = excluded.key", []):
-            reset_with_new_key()
-            each("TRUNCATE waiting", "INSERT INTO waiting VALUES (7)")
-            writer.each("BEGIN", "INSERT INTO new_keys VALUES (1, 7)",
-                        f"INSERT INTO waiting VALUES (7) ON CONFLICT (key) DO {conflict}")  # fmt: skip
-            merging = started(builder, merge)
-            if not missing:
-                wait_until_blocked(builder, writer)
-                writer.ask("COMMIT")
-            same(state_of(merging), "00000", f"DO {conflict}: merged")
-            builder.each(rebuild("new_keys"), merge)
-            if missing:
-                writer.ask("COMMIT")
-            same(lost(1, [5, 7]), missing, f"DO {conflict}: built anew and merged")
 
 
 # Many sessions at random
@@ -374,79 +290,8 @@ def test_stress():
     check(f"{SESSIONS} sessions, every form, serializable", everything, 1, "SERIALIZABLE")
 
 
-def test_side_table():
-    """New keys in a table of their own, merged by two sessions meanwhile: a committed key is found at every moment."""
-    ask(RESET)
-    writing = threading.Barrier(SESSIONS)
-    unfinished = [None] * (SESSIONS - 2)
-    probe = "SELECT f @> {0} OR EXISTS (SELECT FROM new_keys WHERE id = 1 AND key = {0}) FROM filters WHERE id = 1"
-
-    def work(number, session):
-        writing.wait()
-        if number >= SESSIONS - 2:
-            while unfinished:
-                session.ask(MERGE_NEW, {"id": 1})
-            return []
-        missed = []
-        try:
-            for i in range(4 * TRANSACTIONS):
-                key = 1000 * (number + 1) + i
-                session.ask(f"INSERT INTO new_keys VALUES (1, {key})")
-                missed += [key] * (session.ask(probe.format(key)) != ["t"])
-        finally:
-            unfinished.pop()
-        return missed
-
-    same(sum(in_all_sessions(work), []), [], "a key in the side table or the filter is always found")
-    with Session() as session:
-        session.ask(MERGE_NEW, {"id": 1})
-    holds_exactly(1, [1000 * (number + 1) + i for number in range(SESSIONS - 2) for i in range(4 * TRANSACTIONS)],
-                  "after all merges the filter has every key")  # fmt: skip
-    same(ask("SELECT count(*) FROM new_keys"), ["0"], "and the side table none")
-
-
-SHARDS = 16
-SHARDED = f"""
-CREATE TABLE shards (shard int PRIMARY KEY, f bloomfilter NOT NULL);
-CREATE TABLE sharded (key int);
-CREATE FUNCTION shard_of(key int) RETURNS int IMMUTABLE LANGUAGE sql RETURN hashint8extended(key, 0) & {SHARDS - 1};
-CREATE FUNCTION keep_shards() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM FROM shards WHERE shard IN (SELECT shard_of(key) FROM new_rows) ORDER BY shard FOR NO KEY UPDATE;
-    UPDATE shards SET f = (SELECT bloom_agg(key, shards.f) FROM new_rows WHERE shard_of(key) = shard)
-    WHERE shard IN (SELECT shard_of(key) FROM new_rows);
-    RETURN NULL;
-END $$;
-CREATE TRIGGER keep_shards AFTER INSERT ON sharded REFERENCING NEW TABLE AS new_rows
-    FOR EACH STATEMENT EXECUTE FUNCTION keep_shards();
-INSERT INTO shards SELECT shard, bloom_create(1000) FROM generate_series(0, {SHARDS - 1}) AS shard;
-"""
-
-
-def test_shards():
-    """Statements that touch several rows lock them in one order, so that there is no deadlock."""
-    ask(SHARDED)
-
-    def work(number, session):
-        randomness = random.Random(f"{SEED} shards {number}")
-        insert = f"""INSERT INTO sharded SELECT {number} + {SESSIONS} * i
-            FROM generate_series({{}}, {{}}) AS i ORDER BY {{}}"""
-        return [
-            session.attempt(insert.format(first, first + 9, randomness.choice(["i", "-i"])))[1]
-            for first in range(0, 10 * TRANSACTIONS, 10)
-        ]
-
-    same(set(sum(in_all_sessions(work), [])), {"00000"}, f"{SESSIONS} sessions that add to {SHARDS} filters: no deadlock")
-    wrong = ask("""SELECT count(*) FROM shards WHERE f <>
-        (SELECT bloom_create(1000) | bloom_agg(key, 1000) FROM sharded WHERE shard_of(key) = shard)""")
-    same(wrong, ["0"], "each has the keys of its part")
-    found = ask("SELECT count(*) FROM sharded, shards WHERE shard = shard_of(key) AND f @> key")
-    same(found, [str(10 * TRANSACTIONS * SESSIONS)], "each key is found in its part")
-
-
 def set_up():
     ask(SETUP)
 
 
-run(set_up, test_read_committed, test_higher_isolation, test_absent_row, test_rebuild, test_guarded_rebuild,
-    test_guard_of_an_old_snapshot, test_waiting_key, test_stress, test_side_table, test_shards)  # fmt: skip
+run(set_up, test_read_committed, test_higher_isolation, test_absent_row, test_rebuild, test_stress)

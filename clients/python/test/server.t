@@ -460,8 +460,8 @@ def test_documents():
     environment = {**os.environ, "PYTHONPATH": CLIENT, **settings}
     got = subprocess.run([sys.executable, "-B", "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
     promised = [comment.split(":")[0] for comment in re.findall(r"^print.*  # (.*)$", code, re.M)]
-    same(len(promised), 4, "the example prints four results")
-    same((got.returncode, got.stdout.splitlines()), (0, promised), "the example runs")
+    same(len(promised), 5, "the examples print five results")
+    same((got.returncode, got.stdout.splitlines()), (0, promised), "the examples run")
 
 
 def main():
