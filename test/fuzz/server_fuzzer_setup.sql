@@ -159,8 +159,10 @@ WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
 	AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype');
 
 -- Does a function take the type, or make it of something else than the other one?
+-- Functions that take a relation read its indexes, not values.
 CREATE FUNCTION concerns_subject(types oid[], result oid) RETURNS boolean LANGUAGE sql RETURN
-	CASE WHEN types && '{bloomfilter,bloomcounter}'::regtype[]::oid[] THEN subject() = ANY (types)
+	CASE WHEN 'regclass'::regtype = ANY (types) THEN false
+		WHEN types && '{bloomfilter,bloomcounter}'::regtype[]::oid[] THEN subject() = ANY (types)
 		WHEN result IN ('bloomfilter'::regtype, 'bloomcounter'::regtype) THEN result = subject()
 		ELSE true END;
 

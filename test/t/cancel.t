@@ -382,6 +382,9 @@ CREATE FUNCTION constant() RETURNS bloomfilter LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN RETURN (SELECT f FROM stored); END $$;
 CREATE FUNCTION estimate() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN EXECUTE 'EXPLAIN SELECT FROM parts WHERE x <@ constant()'; END $$;
+CREATE UNLOGGED TABLE keys AS SELECT generate_series(1, 1000) AS x;
+CREATE INDEX keys_set ON keys USING bloomset (x) WITH (expected_items = 2e8);
+CREATE FUNCTION rebuild() RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'REINDEX INDEX keys_set'; END $$;
 """
 
 
@@ -398,6 +401,12 @@ TIMED = {
     # the server reads a whole field before it checks for a cancellation; the type's own part is "from bytea"
     "binary input": "SELECT load() FROM generate_series(1, 1000)",
     "selectivity": "SELECT estimate() FROM generate_series(1, 1000)",
+    "bloomset, build": "SELECT rebuild() FROM generate_series(1, 1000)",
+    "bloomset_contains": "SELECT count(*) FROM generate_series(1, 100000000) AS x WHERE bloomset_contains('keys', 'x', x)",
+    "bloomset_partitions": "SELECT count(bloomset_partitions('keys', 'x', x)) FROM generate_series(1, 100000000) AS x",
+    "bloomset_filters": "SELECT (bloomset_filters('keys', 'x')).generation FROM generate_series(1, 1000)",
+    "bloomset_info": "SELECT bloomset_info('keys_set') FROM generate_series(1, 1000)",
+    "bloomset_check": "SELECT bloomset_check('keys_set') FROM generate_series(1, 1000)",
 }
 expressions.extend(TIMED.values())
 
@@ -420,7 +429,8 @@ def test_statement_timeout():
 
 
 # Functions whose time does not grow with a filter's size.
-BRIEF = {"bloom_create", "bloom_bytes", "bloom_create_counter", "bloom_counter_bytes", "bloom_contains_joinsel"}
+BRIEF = {"bloom_create", "bloom_bytes", "bloom_create_counter", "bloom_counter_bytes", "bloom_contains_joinsel",
+         "bloomset_handler"}
 
 COVERED = """
 WITH member AS (SELECT classid, objid FROM pg_depend WHERE deptype = 'e'
