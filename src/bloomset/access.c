@@ -32,7 +32,7 @@ check_row_security(Oid table)
 	if (check_enable_rls(table, InvalidOid, true) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("row-level security hides rows of table \"%s\" from you",
+				 errmsg("query of a bloomset would bypass row-level security of table \"%s\"",
 						get_rel_name(table)),
 				 errdetail("A bloomset tells about all rows.")));
 }
@@ -123,6 +123,9 @@ check_index_access(Oid index_oid, Oid table)
 	Relation	index = index_open(index_oid, AccessShareLock);
 	AttrNumber	column = index->rd_index->indkey.values[0];
 
+	/* a partial index also tells of the columns of its predicate */
+	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		column = InvalidAttrNumber;
 	index_close(index, NoLock);
 	check_select(table, column);
 }
@@ -171,7 +174,7 @@ report_no_set(Oid relation, const char *column)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("table \"%s\" has no bloomset index on column \"%s\"", get_rel_name(relation),
 					column),
-			 errhint("CREATE INDEX ON %s USING bloomset (%s)",
+			 errhint("Create one with CREATE INDEX ON %s USING bloomset (%s).",
 					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
 												get_rel_name(relation)),
 					 quote_identifier(column))));

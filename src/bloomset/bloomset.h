@@ -82,11 +82,13 @@ typedef struct BloomsetState
 {
 	BloomsetMeta meta;			/* may lack generations */
 	HashElement hash;			/* of the column's type */
+	uint32		reads;
 	uint32		nrecent_buffers;
 	Buffer		recent_buffers[FLEXIBLE_ARRAY_MEMBER];
 } BloomsetState;
 
 #define MAX_RECENT_BUFFERS	4096
+#define READS_PER_LOOKUP	16
 
 static inline BloomsetPageFields *
 fields_of(Page page)
@@ -168,6 +170,9 @@ extern bool is_bloomset(Relation index);
  */
 extern BloomsetState *bloomset_state(Relation index, bool refresh);
 
+/* Reads the metapage, without catalog access. */
+extern void read_metapage(Relation index, BloomsetMeta *meta);
+
 /* Forgets the copy. */
 extern void forget_bloomset_state(Relation index);
 
@@ -213,12 +218,12 @@ extern bool bloomset_can_exclude(Relation index);
 /* wal.c */
 
 /*
- * Sets the bits of an element at an offset of a page of generation[index], and
- * writes the WAL record.  `first` is the element's page of generation 1 if that
- * must learn of this generation, else invalid.  Both are locked exclusively.
+ * Sets the bits of an element at an offset of a page of a generation, the last of
+ * `generations`, and writes the WAL record.  `first` is the element's page of
+ * generation 1 if that must learn of this generation, else invalid.  Both are locked exclusively.
  * Returns the number of elements of the page.
  */
-extern uint32 write_element(Relation index, const Generation *generation, uint32 number,
+extern uint32 write_element(Relation index, const Generation *generation, uint32 generations,
 							Buffer buffer, uint32 offset, uint64 hash, Buffer first);
 
 /* insert.c */

@@ -108,10 +108,12 @@ write_part(Relation index, const Generation *generation, const Part *part)
 	{
 		uint32		number = block / BLOCKS_PER_PAGE;
 		uint32		elements = part->elements[number - part->from / BLOCKS_PER_PAGE];
-		Buffer		buffer = extend_bloomset(index, MAIN_FORKNUM);
-		Page		page = BufferGetPage(buffer);
+		Buffer		buffer;
+		Page		page;
 
 		CHECK_FOR_INTERRUPTS();
+		buffer = extend_bloomset(index, MAIN_FORKNUM);
+		page = BufferGetPage(buffer);
 		init_bloomset_page(page, 1, number);
 		if (elements > 0)
 		{
@@ -198,8 +200,7 @@ expected_items(Relation index)
 static void
 start_generations(Relation index, BloomsetMeta *meta, double items)
 {
-	if (!design_generation(meta, 0, items) ||
-		pages_of(&meta->generation[0]) > MaxBlockNumber - 1)
+	if (!design_generation(meta, 0, items))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("bloomset index \"%s\" would be too large for %.0f elements at rate %g",

@@ -2,8 +2,8 @@
  * check.c
  *		bloomset_check(): is every row of the table in the set?
  *
- * As bt_index_check() of amcheck does with heapallindexed: the rows that a new
- * snapshot sees, with the index's expressions run as the table's owner.
+ * As bt_index_check() of amcheck does with heapallindexed: the rows that the
+ * transaction's snapshot sees, with the index's expressions run as the table's owner.
  */
 #include "pg/pg_compat.h"
 
@@ -15,6 +15,7 @@
 #include "bloomset/bloomset.h"
 #include "bloomset/tree.h"
 #include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "storage/itemptr.h"
 #include "utils/guc.h"
@@ -57,7 +58,7 @@ check_pages(Relation index)
 	}
 }
 
-/* Scans the rows that a new snapshot sees. */
+/* Scans the rows that the snapshot sees. */
 static void
 check_rows(Relation table, Relation index)
 {
@@ -101,7 +102,8 @@ bloomset_check(PG_FUNCTION_ARGS)
 
 	for (int i = 0; i < tree.nleaves; i++)
 	{
-		if (tree.leaves[i].nindexes == 0)
+		if (tree.leaves[i].nindexes == 0 &&
+			get_rel_relkind(tree.leaves[i].table) != RELKIND_FOREIGN_TABLE)
 			report_no_usable_set(tree.leaves[i].table);
 		for (int j = 0; j < tree.leaves[i].nindexes; j++)
 			check_index(tree.leaves[i].table, tree.leaves[i].indexes[j]);

@@ -124,9 +124,10 @@ static void
 put_filters(ReturnSetInfo *result, const SetLeaf *leaf)
 {
 	Relation	index = open_complete_set(leaf);
-	BloomsetMeta meta = bloomset_state(index, true)->meta;
+	BloomsetMeta meta;
 
 	PredicateLockRelation(index, GetActiveSnapshot());
+	meta = bloomset_state(index, true)->meta;
 	for (uint32 i = 0; i < meta.ngenerations; i++)
 	{
 		BloomValue *filter = filter_of_generation(index, &meta, i);
@@ -243,7 +244,8 @@ bloomset_info(PG_FUNCTION_ARGS)
 		{
 			Relation	index = index_open(tree.leaves[i].indexes[j], NoLock);
 
-			add_info(&info, index);
+			if (index->rd_index->indisready)
+				add_info(&info, index);
 			index_close(index, NoLock);
 		}
 	}

@@ -17,11 +17,17 @@
 #include "utils/spccache.h"
 
 /*
+ * More than a look-up in a B-tree, which stays good if a cached plan meets the value
+ * later, and less than reading any table that matters.
+ */
+#define PRICE_IN_PAGES	4
+
+/*
  * Does the set exclude the constant of an operator's expression?  Values behind a
  * security barrier are not asked for: the plan would show the answer.
  */
 static bool
-excludes_constant(PlannerInfo *root, Relation index, const RestrictInfo *clause)
+excludes_constant(Relation index, const RestrictInfo *clause)
 {
 	const BloomsetMeta *meta;
 	const Const *constant;
@@ -32,9 +38,10 @@ excludes_constant(PlannerInfo *root, Relation index, const RestrictInfo *clause)
 
 	if (clause->security_level > 0 || !IsA(clause->clause, OpExpr))
 		return false;
-	constant = (Const *) estimate_expression_value(root, get_rightop(clause->clause));
+	/* nothing that can change between executions of the plan */
+	constant = (Const *) get_rightop(clause->clause);
 	if (!IsA(constant, Const) || constant->constisnull ||
-		!find_hash_function(constant->consttype, &element))
+		!find_element_type(constant->consttype, index->rd_indcollation[0], &element))
 		return false;
 	meta = &bloomset_state(index, false)->meta;
 	hash_element = lookup_hash(&element, meta->element_class);
@@ -45,7 +52,7 @@ excludes_constant(PlannerInfo *root, Relation index, const RestrictInfo *clause)
 }
 
 static bool
-excludes_path(PlannerInfo *root, Relation index, const IndexPath *path)
+excludes_path(Relation index, const IndexPath *path)
 {
 	ListCell   *lc;
 
@@ -57,7 +64,7 @@ excludes_path(PlannerInfo *root, Relation index, const IndexPath *path)
 
 		foreach(cell, lfirst_node(IndexClause, lc)->indexquals)
 		{
-			if (excludes_constant(root, index, lfirst_node(RestrictInfo, cell)))
+			if (excludes_constant(index, lfirst_node(RestrictInfo, cell)))
 				return true;
 		}
 	}
@@ -75,11 +82,11 @@ bloomset_costestimate(PlannerInfo *root, IndexPath *path, double loop_count, Cos
 	{
 		Relation	index = index_open(path->indexinfo->indexoid, NoLock);
 
-		excluded = excludes_path(root, index, path);
+		excluded = excludes_path(index, path);
 		index_close(index, NoLock);
 	}
 	get_tablespace_page_costs(path->indexinfo->reltablespace, &page_cost, NULL);
-	*startup = *total = page_cost + 10 * cpu_operator_cost;
+	*startup = *total = PRICE_IN_PAGES * page_cost + 10 * cpu_operator_cost;
 	*selectivity = excluded ? 0 : 1;
 	*correlation = 0;
 	*pages = 1;

@@ -5,8 +5,8 @@
  * The page lock on the metapage serializes growth.  Writers never wait for it: they
  * go on in the last generation.  The pages of the new one are initialized and logged
  * before the metapage names them.  A growth that was cancelled leaves pages behind
- * the last generation, and the next one continues there, so that even a short
- * statement_timeout cannot prevent growth.
+ * the last generation, and the next one passes over them, so that a statement_timeout
+ * delays growth but seldom prevents it.
  */
 #include "pg/pg_compat.h"
 
@@ -44,12 +44,12 @@ is_full(Relation index, const BloomsetMeta *meta)
 	return (double) elements / blocks * generation.nblocks >= full_elements(&generation);
 }
 
-/* Is a page behind the last generation one that a cancelled growth has logged? */
+/* Is a page behind the last generation one that a cancelled growth has finished? */
 static bool
-is_logged_page(Relation index, Page page, uint16 generation, uint32 number)
+is_finished_page(Relation index, Page page, uint16 generation, uint32 number)
 {
 	return is_page_of(page, generation, number) && fields_of(page)->elements == 0 &&
-		RelationNeedsWAL(index) && !XLogRecPtrIsInvalid(PageGetLSN(page));
+		!(RelationNeedsWAL(index) && XLogRecPtrIsInvalid(PageGetLSN(page)));
 }
 
 /* Makes page `number` of a generation; true if it must be logged. */
@@ -70,7 +70,7 @@ make_page(Relation index, BlockNumber block, bool exists, uint16 generation, uin
 	if (BufferGetBlockNumber(buffer) != block)
 		elog(ERROR, "bloomset index \"%s\" grew to block %u instead of %u",
 			 RelationGetRelationName(index), BufferGetBlockNumber(buffer), block);
-	done = is_logged_page(index, BufferGetPage(buffer), generation, number);
+	done = is_finished_page(index, BufferGetPage(buffer), generation, number);
 	if (!done)
 	{
 		init_bloomset_page(BufferGetPage(buffer), generation, number);
@@ -118,36 +118,37 @@ write_metapage(Relation index, const BloomsetMeta *meta)
 }
 
 static void
-append_generation(Relation index)
+append_generation(Relation index, BloomsetMeta *meta)
 {
-	BloomsetMeta meta = bloomset_state(index, false)->meta;
-	uint32		last = meta.ngenerations - 1;
-	Generation *next = &meta.generation[last + 1];
+	uint32		last = meta->ngenerations - 1;
+	Generation *next = &meta->generation[last + 1];
 	uint64		end;
 
-	if (!design_generation(&meta, last + 1, 2.0 * (double) meta.generation[last].capacity))
+	if (!design_generation(meta, last + 1, 2.0 * (double) meta->generation[last].capacity))
 		return;
-	next->first = meta.generation[last].first + pages_of(&meta.generation[last]);
+	next->first = meta->generation[last].first + pages_of(&meta->generation[last]);
 	end = (uint64) next->first + pages_of(next);
 	if (end > MaxBlockNumber)
 		return;
 	make_pages(index, next, (uint16) (last + 2));
-	meta.ngenerations++;
-	write_metapage(index, &meta);
+	meta->ngenerations++;
+	write_metapage(index, meta);
 }
 
 void
 grow_bloomset(Relation index)
 {
 	uint32		known = bloomset_state(index, false)->meta.ngenerations;
-	const BloomsetMeta *meta = &bloomset_state(index, true)->meta;
+	BloomsetMeta meta = bloomset_state(index, true)->meta;
 
-	if (meta->ngenerations > known || known == MAX_GENERATIONS || !is_full(index, meta))
+	if (meta.ngenerations > known || known == MAX_GENERATIONS || !is_full(index, &meta))
 		return;
 	if (!ConditionalLockPage(index, BLOOMSET_META_PAGE, ExclusiveLock))
 		return;					/* another session appends it */
-	if (bloomset_state(index, true)->meta.ngenerations == known)
-		append_generation(index);
-	bloomset_state(index, true);
+	/* no catalog access under the lock */
+	read_metapage(index, &meta);
+	if (meta.ngenerations == known)
+		append_generation(index, &meta);
 	UnlockPage(index, BLOOMSET_META_PAGE, ExclusiveLock);
+	bloomset_state(index, true);
 }

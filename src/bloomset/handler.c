@@ -11,8 +11,8 @@
 PG_FUNCTION_INFO_V1(bloomset_handler);
 
 /*
- * amsummarizing stays false: REINDEX then skips row versions that old snapshots
- * see.  An update of the column therefore is not HOT.
+ * If amsummarizing were true, REINDEX would skip row versions that old snapshots see.
+ * So an update of the column is not HOT.
  */
 Datum
 bloomset_handler(PG_FUNCTION_ARGS)

@@ -9,6 +9,7 @@
 #include "pg/pg_compat.h"
 
 #include "bloomset/bloomset.h"
+#include "storage/predicate.h"
 
 /* A page that is over its share looks this often, in elements, whether the set is full. */
 #define GROWTH_INTERVAL	32
@@ -65,5 +66,7 @@ bloomset_insert(Relation index, Datum *values, bool *isnull, ItemPointer row, Re
 	hash = state->hash(values[0], state->meta.seed);
 	if (!probe_bloomset(index, hash, &generations))
 		add_hash(index, hash, generations);
+	/* a reader may have come since index_insert() did this */
+	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
 	return false;
 }

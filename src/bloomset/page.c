@@ -63,7 +63,8 @@ read_page(Relation index, BlockNumber block)
 	if (unlikely(state == NULL))
 		return ReadBuffer(index, block);
 	recent = &state->recent_buffers[block & (state->nrecent_buffers - 1)];
-	if (!BufferIsValid(*recent) ||
+	/* only ReadBuffer() keeps a buffer from eviction */
+	if (++state->reads % READS_PER_LOOKUP == 0 || !BufferIsValid(*recent) ||
 		!ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block, *recent))
 		*recent = ReadBuffer(index, block);
 	return *recent;
@@ -128,7 +129,7 @@ is_valid_meta(const BloomsetMeta *meta)
 	return true;
 }
 
-static void
+void
 read_metapage(Relation index, BloomsetMeta *meta)
 {
 	Buffer		buffer = ReadBuffer(index, BLOOMSET_META_PAGE);

@@ -44,7 +44,7 @@ excludes_key(Relation index, const ScanKeyData *key)
 
 	if (key->sk_flags & SK_ISNULL)
 		return true;			/* the operators are strict */
-	if (!bloomset_can_exclude(index) || !find_hash_function(type, &element))
+	if (!bloomset_can_exclude(index) || !find_element_type(type, index->rd_indcollation[0], &element))
 		return false;
 	meta = &bloomset_state(index, false)->meta;
 	hash_element = lookup_hash(&element, meta->element_class);

@@ -21,9 +21,11 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
+#include "commands/extension.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -54,21 +56,27 @@ is_searched(const Search *search, Relation table, Relation index)
 	return is_whole_column(index, get_attnum(RelationGetRelid(table), search->column));
 }
 
-/*
- * Do the table's rows lie in its own file, in the form of the heap access method?
- * TimescaleDB keeps the compressed rows of a chunk in another table.
- */
+/* TimescaleDB keeps the compressed rows of a chunk, a child table, in another one. */
+static bool
+may_be_compressed(Relation table)
+{
+	char	   *schema = get_namespace_name(RelationGetNamespace(table));
+
+	if (schema != NULL && strcmp(schema, "_timescaledb_internal") == 0)
+		return true;
+	return OidIsValid(get_extension_oid("timescaledb", true)) &&
+		!table->rd_rel->relispartition && has_superclass(RelationGetRelid(table));
+}
+
+/* Do the table's rows lie in its own file, in the form of the heap access method? */
 static bool
 has_own_rows(Relation table)
 {
 	char		kind = table->rd_rel->relkind;
-	char	   *schema;
 
-	if ((kind != RELKIND_RELATION && kind != RELKIND_MATVIEW) ||
-		table->rd_rel->relam != HEAP_TABLE_AM_OID)
-		return false;
-	schema = get_namespace_name(RelationGetNamespace(table));
-	return schema == NULL || strcmp(schema, "_timescaledb_internal") != 0;
+	return (kind == RELKIND_RELATION || kind == RELKIND_MATVIEW) &&
+		table->rd_rel->relam == HEAP_TABLE_AM_OID && RelationIsPopulated(table) &&
+		!may_be_compressed(table);
 }
 
 /* Can the process read the pages of a table's indexes? */
@@ -247,6 +255,8 @@ resolve_sets(Oid relation, const char *column)
 	Search		search = {.column = column};
 	List	   *visited = NIL;
 
+	/* a lock that is held already would not do it */
+	AcceptInvalidationMessages();
 	if (column == NULL)
 	{
 		tree.table = lock_table_of_index(relation);

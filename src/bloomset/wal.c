@@ -123,7 +123,7 @@ assert_replayed(const PGAlignedBlock *before, const Delta *delta, Page page)
  * section, in which an error would stop the server.
  */
 static void
-write_record(Relation index, const Generation *generation, uint32 number, Buffer buffer,
+write_record(Relation index, const Generation *generation, uint32 generations, Buffer buffer,
 			 uint32 offset, uint64 hash, Buffer first)
 {
 	Page		page = BufferGetPage(buffer);
@@ -152,7 +152,7 @@ write_record(Relation index, const Generation *generation, uint32 number, Buffer
 	MarkBufferDirty(buffer);
 	if (first_page != NULL)
 	{
-		raise_generations(first_page, number);
+		raise_generations(first_page, generations);
 		append_field(&first_delta, first_page, offsetof(BloomsetPageFields, generations));
 		MarkBufferDirty(first);
 	}
@@ -184,23 +184,23 @@ write_record(Relation index, const Generation *generation, uint32 number, Buffer
 #else
 
 static void
-write_record(Relation index, const Generation *generation, uint32 number, Buffer buffer,
+write_record(Relation index, const Generation *generation, uint32 generations, Buffer buffer,
 			 uint32 offset, uint64 hash, Buffer first)
 {
 	GenericXLogState *state = GenericXLogStart(index);
 
 	add_element(GenericXLogRegisterBuffer(state, buffer, 0), offset, generation, hash);
 	if (BufferIsValid(first))
-		raise_generations(GenericXLogRegisterBuffer(state, first, 0), number);
+		raise_generations(GenericXLogRegisterBuffer(state, first, 0), generations);
 	GenericXLogFinish(state);
 }
 
 #endif							/* DIRECT_GENERIC_WAL */
 
 uint32
-write_element(Relation index, const Generation *generation, uint32 number, Buffer buffer,
+write_element(Relation index, const Generation *generation, uint32 generations, Buffer buffer,
 			  uint32 offset, uint64 hash, Buffer first)
 {
-	write_record(index, generation, number, buffer, offset, hash, first);
+	write_record(index, generation, generations, buffer, offset, hash, first);
 	return fields_of(BufferGetPage(buffer))->elements;
 }
