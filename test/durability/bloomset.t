@@ -310,7 +310,8 @@ def without_wal():
             rows = [f"INSERT INTO {table} SELECT i, i FROM generate_series({first}, {last}) AS i"
                     for first, last in ((1, 500), (501, 9000), (9001, 12000))]  # fmt: skip
             within = [*(make if change == index else []), rows[0], change.format(t=table), rows[1]]
-            server.sql(f"SET wal_skip_threshold = {threshold}", *before, "; ".join(["BEGIN", *within, "COMMIT"]), rows[2])
+            within_one = "; ".join(["BEGIN", *within, "COMMIT"])
+            server.sql(f"SET wal_skip_threshold = {threshold}", *before, within_one, rows[2])
     server.kill()
     server.start()
     with server.connect() as session:
@@ -540,8 +541,8 @@ def standby_snapshots():
 
 
 def unlogged_on_standby():
-    for call in "contains('fleeting', 'k', 5)", "contains('fleeting_k'::regclass, 5)", "partitions('fleeting', 'k', 5)", \
-            "filters('fleeting', 'k')", "info('fleeting_k'::regclass)":  # fmt: skip
+    for call in "contains('fleeting', 'k', 5)", "contains('fleeting_k'::regclass, 5)", \
+            "partitions('fleeting', 'k', 5)", "filters('fleeting', 'k')", "info('fleeting_k'::regclass)":  # fmt: skip
         sql = "SELECT * FROM bloomset_" + call
         with standby.connect() as session:
             state = session.attempt(sql)[1]
