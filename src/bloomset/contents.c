@@ -252,8 +252,8 @@ bloomset_info(PG_FUNCTION_ARGS)
 	values[0] = Int64GetDatum((int64) info.elements);
 	values[1] = Int64GetDatum((int64) info.capacity);
 	values[2] = Int32GetDatum((int32) info.generations);
-	values[3] = Float4GetDatum((float4) -expm1(info.requested_absent));
-	values[4] = Float8GetDatum(-expm1(info.current_absent));
+	values[3] = Float4GetDatum((float4) fabs(expm1(info.requested_absent)));
+	values[4] = Float8GetDatum(fabs(expm1(info.current_absent)));
 	values[5] = Int64GetDatum((int64) info.bytes);
 	values[6] = BoolGetDatum(info.reindex_pays);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls)));

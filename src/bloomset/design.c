@@ -3,9 +3,10 @@
  *		The sizes and rates of the generations of a bloomset.
  *
  * The rates of all generations add up to at most the requested one: almost 7/8 of it
- * for generation 1, since most sets have no other, then 1/16, 1/32 and so on, but not
+ * for generation 1, since most sets have no other, then 3/64, 3/128 and so on, but not
  * below the least rate of a filter.  A smaller share for the later generations would
- * cost them more bits an element.
+ * cost them more bits an element.  The rest, 1/32, is for generations that end a little
+ * above their capacity, because growth counts a sample of pages.
  */
 #include "pg/pg_compat.h"
 
@@ -22,7 +23,7 @@ rate_of_generation(double rate, uint32 index)
 {
 	if (index == 0)
 		return rate * 7 / 8 - (MAX_GENERATIONS - 1) * BF_MIN_RATE;
-	return Max(ldexp(rate / 8, -(int) index), BF_MIN_RATE);
+	return Max(ldexp(rate * 3 / 32, -(int) index), BF_MIN_RATE);
 }
 
 bool
