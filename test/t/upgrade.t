@@ -26,7 +26,7 @@ from tap import clean_up_when_terminated, done, note, ok, part, same, skip
 # ---------------------------------------------------------------------------------------------------
 
 CATALOGS = [
-    "pg_extension", "pg_type", "pg_proc", "pg_aggregate", "pg_operator", "pg_cast", "pg_opfamily", "pg_opclass",
+    "pg_extension", "pg_type", "pg_proc", "pg_aggregate", "pg_operator", "pg_cast", "pg_am", "pg_opfamily", "pg_opclass",
     "pg_amop", "pg_amproc",
 ]  # fmt: skip
 
