@@ -40,7 +40,8 @@ typedef struct BloomsetPageFields
 	uint32		number;			/* of the page in its generation, from 0 */
 	uint32		elements;		/* that set bits in this page */
 	uint32		generations;	/* in generation 1: that may hold its elements */
-	uint32		reserved[5];
+	uint32		complement;		/* ~generations, to detect damage */
+	uint32		reserved[4];
 } BloomsetPageFields;
 
 #define FIRST_BLOCK_OFFSET	64	/* aligned as the block's cache line */

@@ -41,6 +41,7 @@ init_bloomset_page(Page page, uint16 generation, uint32 number)
 	fields->generation = generation;
 	fields->number = number;
 	fields->generations = generation == 1;
+	fields->complement = ~fields->generations;
 	((PageHeader) page)->pd_lower = FIRST_BLOCK_OFFSET;
 }
 
@@ -51,7 +52,7 @@ is_page_of(Page page, uint16 generation, uint32 number)
 
 	return !PageIsNew(page) && fields->magic == BLOOMSET_MAGIC &&
 		fields->version == BLOOMSET_VERSION && fields->generation == generation &&
-		fields->number == number;
+		fields->number == number && fields->complement == ~fields->generations;
 }
 
 static Buffer

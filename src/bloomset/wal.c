@@ -42,6 +42,7 @@ raise_generations(Page page, uint32 generations)
 	BloomsetPageFields *fields = fields_of(page);
 
 	fields->generations = Max(fields->generations, generations);
+	fields->complement = ~fields->generations;
 }
 
 #ifdef DIRECT_GENERIC_WAL
@@ -92,9 +93,9 @@ append_block(Delta *delta, Page page, uint32 offset, const uint8 *former)
 }
 
 static void
-append_field(Delta *delta, Page page, Size field)
+append_fields(Delta *delta, Page page, Size first, uint32 length)
 {
-	append_fragment(delta, page, MAXALIGN(SizeOfPageHeaderData) + field, sizeof(uint32));
+	append_fragment(delta, page, MAXALIGN(SizeOfPageHeaderData) + first, length);
 }
 
 #ifdef USE_ASSERT_CHECKING
@@ -147,13 +148,14 @@ write_record(Relation index, const Generation *generation, uint32 generations, B
 	add_element(page, offset, generation, hash);
 	if (((PageHeader) page)->pd_lower != former_lower)
 		append_fragment(&delta, page, offsetof(PageHeaderData, pd_lower), sizeof(uint16));
-	append_field(&delta, page, offsetof(BloomsetPageFields, elements));
+	append_fields(&delta, page, offsetof(BloomsetPageFields, elements), sizeof(uint32));
 	append_block(&delta, page, offset, former);
 	MarkBufferDirty(buffer);
 	if (first_page != NULL)
 	{
 		raise_generations(first_page, generations);
-		append_field(&first_delta, first_page, offsetof(BloomsetPageFields, generations));
+		append_fields(&first_delta, first_page, offsetof(BloomsetPageFields, generations),
+					  2 * sizeof(uint32));
 		MarkBufferDirty(first);
 	}
 	if (logged)
