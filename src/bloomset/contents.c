@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "bloomset/access.h"
 #include "bloomset/bloomset.h"
@@ -20,6 +21,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
 #include "value/value.h"
 
 PG_FUNCTION_INFO_V1(bloomset_partitions);

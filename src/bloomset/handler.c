@@ -14,25 +14,26 @@ PG_FUNCTION_INFO_V1(bloomset_handler);
  * If amsummarizing were true, REINDEX would skip row versions that old snapshots see.
  * So an update of the column is not HOT.
  */
+static const IndexAmRoutine access_method = {
+	.type = T_IndexAmRoutine,
+	.amstrategies = 1,
+	.amparallelvacuumoptions = VACUUM_OPTION_NO_PARALLEL,
+	.ambuild = bloomset_build,
+	.ambuildempty = bloomset_buildempty,
+	.aminsert = bloomset_insert,
+	.ambulkdelete = bloomset_bulkdelete,
+	.amvacuumcleanup = bloomset_vacuumcleanup,
+	.amcostestimate = bloomset_costestimate,
+	.amoptions = bloomset_options,
+	.amvalidate = bloomset_validate,
+	.ambeginscan = bloomset_beginscan,
+	.amrescan = bloomset_rescan,
+	.amgetbitmap = bloomset_getbitmap,
+	.amendscan = bloomset_endscan,
+};
+
 Datum
 bloomset_handler(PG_FUNCTION_ARGS)
 {
-	IndexAmRoutine *am = makeNode(IndexAmRoutine);
-
-	am->amstrategies = 1;
-	am->amsupport = 0;
-	am->amparallelvacuumoptions = VACUUM_OPTION_NO_PARALLEL;
-	am->ambuild = bloomset_build;
-	am->ambuildempty = bloomset_buildempty;
-	am->aminsert = bloomset_insert;
-	am->ambulkdelete = bloomset_bulkdelete;
-	am->amvacuumcleanup = bloomset_vacuumcleanup;
-	am->amcostestimate = bloomset_costestimate;
-	am->amoptions = bloomset_options;
-	am->amvalidate = bloomset_validate;
-	am->ambeginscan = bloomset_beginscan;
-	am->amrescan = bloomset_rescan;
-	am->amgetbitmap = bloomset_getbitmap;
-	am->amendscan = bloomset_endscan;
-	PG_RETURN_POINTER(am);
+	PG_RETURN_POINTER(ACCESS_METHOD_RESULT(access_method));
 }

@@ -53,4 +53,12 @@
 #define pg_noreturn pg_attribute_noreturn()
 #endif
 
+/* PostgreSQL 19 keeps what the handler of an access method returns, other versions free it. */
+#if PG_VERSION_NUM < 190000
+#define ACCESS_METHOD_RESULT(routine) \
+	memcpy(palloc(sizeof(IndexAmRoutine)), &(routine), sizeof(IndexAmRoutine))
+#else
+#define ACCESS_METHOD_RESULT(routine) (&(routine))
+#endif
+
 #endif							/* PG_COMPAT_H */
