@@ -131,14 +131,16 @@ class Worker:
         root = choose(ROOTS)
         table, column = choose([root, root, *PARTS[root]]), choose("kks")
         some = f"id % 20 = {self.random.randrange(20)}"
+        # A query that waited for a partition while it was detached still reads it, and then asks the others.
+        attached = f"tableoid IN (SELECT relid FROM pg_partition_tree('{root}'))" if root == "parted" else "true"
         kind = choose(["contains"] * 5 + ["partitions", "filters", "scan", "partial", "expression", "view"])
         if kind == "contains":
-            return self.check(kind, denied(table, column))
+            return self.check(kind, denied(table, column, attached if table == root else "true"))
         if kind == "partitions":
-            return self.check(kind, denied_by_partitions(root, column, some))
+            return self.check(kind, denied_by_partitions(root, column, f"{some} AND {attached}"))
         if kind == "filters":
             # Without a usable set they are an error.
-            return self.check(kind, denied_by_filters(root, column, some), {"55000"})
+            return self.check(kind, denied_by_filters(root, column, f"{some} AND {attached}"), {"55000"})
         if kind == "scan":
             return self.attempt(USE_SETS) is not None and self.check(kind, denied_by_scan(table, column, some)) \
                 and self.attempt("RESET enable_seqscan; RESET enable_indexscan; RESET enable_indexonlyscan") is not None
@@ -291,6 +293,16 @@ def thin_out(worker, table):
         worker.attempt(f"DELETE FROM ONLY {table} WHERE id % 2 = {worker.random.randrange(2)}")
 
 
+def change_tree(worker, root, statement):
+    """Without the lock a query that waits for a child meanwhile still reads it (find_all_inheritors), and then asks the
+    tree, which has it no more; and the subqueries of a statement can have different children.
+    """
+    done = worker.attempt(f"BEGIN; LOCK TABLE {root} IN ACCESS EXCLUSIVE MODE; {statement}; COMMIT", DDL) is not None
+    if not done:
+        worker.attempt("ROLLBACK")
+    return done
+
+
 def move_partition(worker):
     """Detaches a partition, changes it, and attaches it again."""
     r = worker.random
@@ -305,7 +317,7 @@ def move_partition(worker):
     bounds, outside = BOUNDS[part]
     for _ in range(100):
         worker.attempt(f"DELETE FROM {part} WHERE {outside}", DDL)
-        if worker.attempt(f"ALTER TABLE parted ATTACH PARTITION {part} FOR VALUES {bounds}", DDL) is not None or \
+        if change_tree(worker, "parted", f"ALTER TABLE parted ATTACH PARTITION {part} FOR VALUES {bounds}") or \
                 worker.attempt(f"SELECT FROM pg_inherits WHERE inhrelid = '{part}'::regclass AND NOT inhdetachpending"):
             return
         worker.attempt(f"ALTER TABLE parted DETACH PARTITION {part} FINALIZE", DDL)
@@ -315,13 +327,10 @@ def move_partition(worker):
 
 def move_child(worker):
     child = worker.random.choice(["tree_a", "tree_b"])
-    # Without the lock a query that waits for the child meanwhile still reads it (find_all_inheritors), and then asks
-    # the tree, which has it no more.
-    worker.attempt(f"BEGIN; LOCK TABLE tree IN ACCESS EXCLUSIVE MODE; ALTER TABLE {child} NO INHERIT tree; COMMIT", DDL)
-    worker.attempt("ROLLBACK")
+    change_tree(worker, "tree", f"ALTER TABLE {child} NO INHERIT tree")
     worker.attempt(f"UPDATE {child} SET k = {new_value(worker.random)} + id WHERE id % 10 = 2", DDL)
     for _ in range(100):
-        if worker.attempt(f"ALTER TABLE {child} INHERIT tree", DDL) is not None or \
+        if change_tree(worker, "tree", f"ALTER TABLE {child} INHERIT tree") or \
                 worker.attempt(f"SELECT FROM pg_inherits WHERE inhrelid = '{child}'::regclass"):
             return
     worker.fault("a child", f"{child} cannot inherit again")
