@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import pwd
+import re
 import shutil
 import signal
 import subprocess
@@ -127,7 +128,7 @@ class Server:
 
     @property
     def major(self):
-        return int(self.run("postgres", "--version").split()[2].split(b".")[0])
+        return int(re.search(rb"\d+", self.run("postgres", "--version"))[0])
 
     def conninfo(self, database=DATABASE):
         return f"host={self.home} port=5432 user=postgres dbname={database}"

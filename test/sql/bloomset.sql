@@ -77,7 +77,6 @@ CREATE INDEX ON refused USING bloomset (mood);
 CREATE INDEX ON refused USING bloomset (document);
 CREATE INDEX ON refused USING bloomset (id, name);
 CREATE UNIQUE INDEX ON refused USING bloomset (id);
-CREATE INDEX ON refused USING bloomset (id DESC);
 CREATE INDEX ON refused USING bloomset (id) INCLUDE (name);
 ALTER TABLE refused ADD EXCLUDE USING bloomset (id WITH =);
 CREATE INDEX ON refused USING bloomset (id) WITH (false_positive_rate = 0.6);

@@ -36,7 +36,7 @@ INSERT INTO keys SELECT n, n, n, 'k' || n FROM generate_series(1, {KEYS}) AS n;
 CREATE TABLE many_keys (LIKE keys) WITH (parallel_workers = 2);
 INSERT INTO many_keys SELECT keys.* FROM keys, generate_series(1, {COPIES});
 
-CREATE TABLE stored (id int PRIMARY KEY, class text, f bloomfilter,
+CREATE TABLE stored (id int PRIMARY KEY, class text, f bloomfilter COMPRESSION pglz,
     padding text GENERATED ALWAYS AS (CASE WHEN id BETWEEN 11 AND 15 THEN repeat(' ', 2100) END) STORED)
     PARTITION BY RANGE (id);
 """ + "".join(
