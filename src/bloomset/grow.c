@@ -5,8 +5,8 @@
  * The page lock on the metapage serializes growth.  Writers never wait for it: they
  * go on in the last generation.  The pages of the new one are initialized and logged
  * before the metapage names them.  A growth that was cancelled leaves pages behind
- * the last generation, and the next one passes over them, so that a statement_timeout
- * delays growth but seldom prevents it.
+ * the last generation, and the next one goes on after them, so that a
+ * statement_timeout delays growth but does not prevent it.
  */
 #include "pg/pg_compat.h"
 
@@ -80,12 +80,52 @@ make_page(Relation index, BlockNumber block, bool exists, uint16 generation, uin
 	return !done;
 }
 
+static bool
+is_batch_begun(Relation index, BlockNumber block, uint16 generation, uint32 number)
+{
+	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_ON_ERROR, NULL);
+	bool		result;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	result = is_finished_page(index, BufferGetPage(buffer), generation, number);
+	UnlockReleaseBuffer(buffer);
+	return result;
+}
+
+/*
+ * The first page that a cancelled growth may have left unfinished.  A batch is logged
+ * before the next one is begun, so if the first page of a batch is finished, all
+ * batches before it are.
+ */
+static uint32
+first_unfinished_page(Relation index, const Generation *generation, uint16 number_of_generation)
+{
+	BlockNumber existing = RelationGetNumberOfBlocks(index);
+	uint32		low = 0;
+	uint32		high = 0;
+
+	if (existing > generation->first)
+		high = (Min(existing - generation->first, pages_of(generation)) - 1) / BATCH_PAGES + 1;
+	while (low < high)
+	{
+		uint32		middle = low + (high - low) / 2;
+		uint32		number = middle * BATCH_PAGES;
+
+		if (is_batch_begun(index, generation->first + number, number_of_generation, number))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 ? (low - 1) * BATCH_PAGES : 0;
+}
+
 static void
 make_pages(Relation index, const Generation *generation, uint16 number_of_generation)
 {
 	uint32		npages = pages_of(generation);
+	uint32		from = first_unfinished_page(index, generation, number_of_generation);
 
-	for (uint32 from = 0; from < npages; from += BATCH_PAGES)
+	for (; from < npages; from += BATCH_PAGES)
 	{
 		uint32		to = Min(from + BATCH_PAGES, npages);
 		BlockNumber existing = RelationGetNumberOfBlocks(index);

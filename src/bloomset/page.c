@@ -45,6 +45,15 @@ init_bloomset_page(Page page, uint16 generation, uint32 number)
 	((PageHeader) page)->pd_lower = FIRST_BLOCK_OFFSET;
 }
 
+/* Full-page images omit what lies between pd_lower and pd_upper. */
+static inline uint16
+expected_lower(const BloomsetPageFields *fields)
+{
+	if (fields->generation == 0)
+		return FIRST_BLOCK_OFFSET + sizeof(BloomsetMeta);
+	return fields->elements > 0 ? BLCKSZ : FIRST_BLOCK_OFFSET;
+}
+
 bool
 is_page_of(Page page, uint16 generation, uint32 number)
 {
@@ -52,7 +61,8 @@ is_page_of(Page page, uint16 generation, uint32 number)
 
 	return !PageIsNew(page) && fields->magic == BLOOMSET_MAGIC &&
 		fields->version == BLOOMSET_VERSION && fields->generation == generation &&
-		fields->number == number && fields->complement == ~fields->generations;
+		fields->number == number && fields->complement == ~fields->generations &&
+		((PageHeader) page)->pd_lower == expected_lower(fields);
 }
 
 static Buffer
@@ -181,9 +191,8 @@ bloomset_state(Relation index, bool refresh)
 	if (likely(index->rd_amcache != NULL && !refresh))
 		return index->rd_amcache;
 	/* the catalog access may free rd_amcache, so it comes first */
-	if (!find_hash_function(TupleDescAttr(RelationGetDescr(index), 0)->atttypid, &element))
-		elog(ERROR, "bloomset index \"%s\" is of an unsupported type",
-			 RelationGetRelationName(index));
+	require_element_type(TupleDescAttr(RelationGetDescr(index), 0)->atttypid,
+						 index->rd_indcollation[0], &element);
 	read_metapage(index, &meta);
 	if (meta.element_class != element.element_class)
 		report_damage(index, BLOOMSET_META_PAGE);
