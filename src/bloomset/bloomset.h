@@ -240,6 +240,7 @@ extern void grow_bloomset(Relation index);
 /* build.c */
 extern IndexBuildResult *bloomset_build(Relation heap, Relation index, struct IndexInfo *info);
 extern void bloomset_buildempty(Relation index);
+extern char *bloomset_buildphasename(int64 phase);
 
 /* options.c */
 typedef struct BloomsetOptions

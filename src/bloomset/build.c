@@ -15,9 +15,11 @@
 #include "bloomset/spool.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
+#include "commands/progress.h"
 #include "lib/hyperloglog.h"
 #include "miscadmin.h"
 #include "pg/memory.h"
+#include "utils/backend_progress.h"
 #include "utils/memutils.h"
 #include "value/parameters.h"
 
@@ -30,6 +32,26 @@
 
 /* Estimates from hashes of 32 bits are useless far above this number. */
 #define MAX_ESTIMATE	5e8
+
+/* The phases that pg_stat_progress_create_index shows. */
+#define PHASE_SCAN		(PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE + 1)
+#define PHASE_WRITE		(PHASE_SCAN + 1)
+
+char *
+bloomset_buildphasename(int64 phase)
+{
+	switch (phase)
+	{
+		case PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE:
+			return "initializing";
+		case PHASE_SCAN:
+			return "scanning table";
+		case PHASE_WRITE:
+			return "writing filter";
+		default:
+			return NULL;
+	}
+}
 
 typedef struct Build
 {
@@ -124,6 +146,7 @@ write_part(Relation index, const Generation *generation, const Part *part)
 		}
 		MarkBufferDirty(buffer);
 		UnlockReleaseBuffer(buffer);
+		pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, number + 1);
 	}
 }
 
@@ -135,6 +158,9 @@ write_generation(Relation index, const Generation *generation, HashSpool *spool,
 	uint64		step;
 	Part		part = {.shape = shape_of(generation)};
 
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_WRITE);
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, 0);
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL, pages_of(generation));
 	pages = Min(pages, pages_of(generation));
 	step = (uint64) pages * BLOCKS_PER_PAGE;
 	part.blocks = allocate_large(CurrentMemoryContext, step * BF_BLOCK_BYTES);
@@ -236,6 +262,7 @@ bloomset_build(Relation heap, Relation index, struct IndexInfo *info)
 	forget_bloomset_state(index);
 	build.spool = make_spool(memory);
 	initHyperLogLog(&build.distinct, DISTINCT_BITS);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
 	result->heap_tuples = table_index_build_scan(heap, index, info, true, true, add_row, &build,
 												 NULL);
 	result->index_tuples = (double) spooled_hashes(build.spool);

@@ -25,6 +25,7 @@ static const IndexAmRoutine access_method = {
 	.amvacuumcleanup = bloomset_vacuumcleanup,
 	.amcostestimate = bloomset_costestimate,
 	.amoptions = bloomset_options,
+	.ambuildphasename = bloomset_buildphasename,
 	.amvalidate = bloomset_validate,
 	.ambeginscan = bloomset_beginscan,
 	.amrescan = bloomset_rescan,

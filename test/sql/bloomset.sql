@@ -146,8 +146,18 @@ SELECT bloomset_check('lacking_set');
 REINDEX INDEX lacking_set;
 SELECT bloomset_check('lacking_set');
 
+-- the phases of a build
+SELECT n, pg_indexam_progress_phasename(oid, n) FROM pg_am, generate_series(0, 4) AS n WHERE amname = 'bloomset';
+CREATE FUNCTION telling(value int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	RAISE NOTICE '%', (SELECT phase FROM pg_stat_progress_create_index WHERE pid = pg_backend_pid());
+	RETURN value;
+END $$;
+CREATE INDEX ON lacking USING bloomset (telling(x)) WHERE x = 1;
+
 DROP VIEW some_users;
 DROP TABLE users, grown, events, refused, elsewhere, lacking;
+DROP FUNCTION telling(int);
 DROP ACCESS METHOD other_heap;
 DROP TYPE mood;
 DROP ROLE bloomset_reader;

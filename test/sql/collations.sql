@@ -17,4 +17,16 @@ SELECT bloom_add(bloom_create(1), 'Alice'::citext);
 SELECT bloom_create(1) @> 'Alice'::citext;
 SELECT 'Alice'::citext <@ bloom_create(1);
 SELECT bloom_add(bloom_create(1), 'Alice'::citext::text) @> 'Alice' AS cast_by_hand;
+
+-- a column that becomes citext keeps the file of its set
+CREATE TABLE aliases (name text);
+CREATE INDEX aliases_name_set ON aliases USING bloomset (name);
+INSERT INTO aliases VALUES ('Alice');
+ALTER TABLE aliases ALTER name TYPE citext;
+SELECT count(*) FROM aliases WHERE name = 'alice';
+SELECT bloomset_contains('aliases', 'name', 'alice');
+INSERT INTO aliases VALUES ('Bob');
+DROP INDEX aliases_name_set;
+INSERT INTO aliases VALUES ('Bob');
+DROP TABLE aliases;
 DROP EXTENSION citext;
