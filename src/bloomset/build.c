@@ -33,6 +33,9 @@
 /* Estimates from hashes of 32 bits are useless far above this number. */
 #define MAX_ESTIMATE	5e8
 
+/* In elements: the block of each is a cache miss. */
+#define PREFETCH_DISTANCE	16
+
 /* The phases that pg_stat_progress_create_index shows. */
 #define PHASE_SCAN		(PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE + 1)
 #define PHASE_WRITE		(PHASE_SCAN + 1)
@@ -96,6 +99,17 @@ estimate_items(Build *build, double expected_items)
 	return Max(expected_items, distinct);
 }
 
+/* The bytes of an element's block; NULL if it is outside the part. */
+static inline uint8 *
+block_in_part(const Part *part, uint64 hash)
+{
+	uint64		block = bf_block_of(&part->shape, hash);
+
+	if (block < part->from || block >= part->to)
+		return NULL;
+	return part->blocks + (block - part->from) * BF_BLOCK_BYTES;
+}
+
 static void
 add_to_part(void *state, const uint64 *hashes, uint64 n)
 {
@@ -103,16 +117,14 @@ add_to_part(void *state, const uint64 *hashes, uint64 n)
 
 	for (uint64 i = 0; i < n; i++)
 	{
-		uint64		block = bf_block_of(&part->shape, hashes[i]);
-		uint8	   *bits;
+		uint8	   *block = block_in_part(part, hashes[i]);
 
-		if (block < part->from || block >= part->to)
+		if (i + PREFETCH_DISTANCE < n)
+			__builtin_prefetch(block_in_part(part, hashes[i + PREFETCH_DISTANCE]), 1);
+		if (block == NULL || bf_block_contains(block, &part->shape, hashes[i]))
 			continue;
-		bits = part->blocks + (block - part->from) * BF_BLOCK_BYTES;
-		if (bf_block_contains(bits, &part->shape, hashes[i]))
-			continue;
-		bf_block_add(bits, &part->shape, hashes[i]);
-		part->elements[(block - part->from) / BLOCKS_PER_PAGE]++;
+		bf_block_add(block, &part->shape, hashes[i]);
+		part->elements[(block - part->blocks) / BF_BLOCK_BYTES / BLOCKS_PER_PAGE]++;
 	}
 }
 
