@@ -16,6 +16,7 @@ import shutil
 import stored_counters
 from durable import (DATABASE, Server, lost_elements, main, manifest, megabytes, own_directory, server_user, setup,
                      setup_counters, verify)
+import stored_sets
 from tap import note, ok, same
 
 OID = "SELECT 'bloomfilter'::regtype::oid, 'bloomcounter'::regtype::oid"
@@ -28,7 +29,8 @@ server = Server(directory, "server")
 major = server.major
 
 TABLES = ["filters_external", "filters_extended", "filters_lz4", "filters_main", "filters_plain", "by_hash_0",
-          "by_hash_1", "in_domain", "lists", "composites", "defaults", "numbers", *stored_counters.TABLES]
+          "by_hash_1", "in_domain", "lists", "composites", "defaults", "numbers", *stored_counters.TABLES,
+          *stored_sets.TABLES]
 
 
 def size_of(path):
@@ -131,6 +133,7 @@ def first_version():
 def make():
     """Makes the filters in the first release, and notes their digests."""
     setup(server)
+    stored_sets.setup_sets(server, DATABASE)
     want, _ = manifest(server)
     with open(os.path.join(share, "manifest.json"), "w") as file:
         json.dump(want, file)
@@ -162,7 +165,9 @@ def travel():
                 with open(f"{path}/oid") as file:
                     oids = zip(file.read().split("\t"), server.value(OID, database="restored").split("\t"))
                 ok(all(there != here for there, here in oids), "the types have other OIDs than where they were copied")
-            verify(server, want, f"{source} to {major}, {form} ({megabytes(size_of(path))})", "restored")
+            label = f"{source} to {major}, {form} ({megabytes(size_of(path))})"
+            verify(server, want, label, "restored")
+            stored_sets.verify_sets(server, label, "restored")
             if source == sources[-1] and source != str(major):
                 dump("restored", form, os.path.join(target, form))
             server.run("dropdb", "restored")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 """pg_upgrade from one release to another, copying and linking, and logical replication between the two. The cluster has
-a database with filters and counters, and one with filters and version 1.0.0 of the extension.
+a database with filters, counters and sets, and one with filters and version 1.0.0 of the extension.
 
     OLD=15 NEW=17 test/durability/upgrade.t       both as Debian's packages, with the extension
     test/durability/upgrade.t                     from PG_CONFIG's to itself, without replication
@@ -10,7 +10,8 @@ import os
 import pathlib
 
 import stored_counters
-from durable import Failed, Server, main, manifest, own_directory, setup, setup_counters, verify
+from durable import DATABASE, Failed, Server, main, manifest, own_directory, setup, setup_counters, verify
+import stored_sets
 from tap import note, same
 from replicate import replicate
 
@@ -27,7 +28,7 @@ def init(name, major):
     return server.init(*options, wal_level="logical", logical_decoding_work_mem="'1MB'")
 
 
-def upgrade(old, want, first, mode):
+def upgrade(old, want, sets, first, mode):
     new = init(f"new_{mode}", NEW)
     how = ["--link"] if mode == "link" else []  # 15 has no --copy, which is the default
     try:
@@ -40,6 +41,7 @@ def upgrade(old, want, first, mode):
     new.start()
     label = f"pg_upgrade --{mode}, {old.major} to {new.major}"
     verify(new, want, label)
+    stored_sets.verify_upgraded(new, sets, label, DATABASE)
     same(new.value(VERSION, database=FIRST), "1.0.0", f"{label}: the extension's version stays 1.0.0")
     verify(new, first, f"{label}, 1.0.0", FIRST)
     if mode == "link":
@@ -73,13 +75,17 @@ def extension_goes_on(new, first, label):
 def upgrades():
     old = init("old", OLD).start()
     setup(old)
+    stored_sets.setup_sets(old, DATABASE)
+    sets = stored_sets.infos(old, DATABASE)
+    for row in sets:
+        note(" ".join(row))
     setup(old, FIRST, "1.0.0")
     (want, _), (first, _) = manifest(old), manifest(old, FIRST)
     note(f"{len(want)} filters and counters of {sum(entry[1] for entry in want.values() if entry)} bytes")
     verify(old, want, f"{old.major} as made")
     old.stop()
-    upgrade(old, want, first, "copy")
-    upgrade(old, want, first, "link")
+    upgrade(old, want, sets, first, "copy")
+    upgrade(old, want, sets, first, "link")
 
 
 def replication():
