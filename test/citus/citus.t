@@ -528,6 +528,58 @@ def test_joins():
             ok(moved < most, f"{name}: moves less than {most / 1e6:.1f} MB", moved)
 
 
+# Bloomsets
+
+
+def shards_with(table, key):
+    """The answer of each shard's bloomset, by the query of doc/distributed.md."""
+    return {shard: result for shard, result in cluster.sql(f"""SELECT shardid, result::boolean
+        FROM run_command_on_shards('{table}', $$SELECT bloomset_contains('%s', 'key', {key}::bigint)$$)""")}
+
+
+def refused(server, table, where):
+    """The shell of a table in shards has no rows, so its bloomset would deny every value."""
+    message = f'table "{table}" is distributed, and its rows are in shards'
+    for call in (
+        f"bloomset_contains('{table}', 'key', 70::bigint)", f"bloomset_contains('{table}_set', 70::bigint)",
+        f"bloomset_partitions('{table}', 'key', 70::bigint)", f"bloomset_filters('{table}', 'key')",
+        f"bloomset_info('{table}_set')", f"bloomset_check('{table}_set')",
+    ):  # fmt: skip
+        with psycopg.connect(server.conninfo(DATABASE), autocommit=True) as connection:
+            try:
+                error = f"no error, but {connection.execute('SELECT * FROM ' + call).fetchall()}"
+            except psycopg.Error as raised:
+                error = str(raised)
+        ok(message in error, f"{where}: {call} is an error", error)
+
+
+def test_bloomsets():
+    for table, distribute in (
+        ("keyed", "create_distributed_table('keyed', 'id')"),
+        ("shared", "create_reference_table('shared')"),
+    ):
+        cluster.sql(f"CREATE TABLE {table} (id bigint, key bigint)")
+        cluster.sql(f"SELECT {distribute}")
+        cluster.sql(f"INSERT INTO {table} SELECT id, id * 10 FROM generate_series(1, 10000) AS id")
+        cluster.sql(f"CREATE INDEX {table}_set ON {table} USING bloomset (key)")
+        refused(cluster.coordinator, table, "coordinator")
+        refused(cluster.workers[0], table, "worker")
+        same(cluster.sql(f"SELECT id FROM {table} WHERE key = 70"), [(7,)], f"{table}: a row is found by its value")
+        same(cluster.sql(f"SELECT id FROM {table} WHERE key = 71"), [], f"{table}: no row of an absent value")
+    ids = range(7, 10000, 500)
+    missed = wrong = 0
+    for id in ids:
+        home = cluster.value("SELECT get_shard_id_for_distribution_column('keyed', %s::bigint)", id)
+        answers = shards_with("keyed", id * 10)
+        missed += answers.pop(home) is not True
+        wrong += sum(answers.values()) + sum(shards_with("keyed", id * 10 + 1).values())
+    same(missed, 0, "each value is in the bloomset of its shard")
+    # A bloomset has false positives.
+    most = len(ids) * (2 * SHARDS - 1) / 10
+    ok(wrong < most, "the other shards, and all for an absent value, say no", wrong)
+    same(list(shards_with("shared", 70).values()), [True], "the shard of a reference table has a value")
+
+
 # Failures
 
 
@@ -591,7 +643,8 @@ start()
 for test in (
     test_extension, test_stored, test_moves, test_filter_aggregates, test_distributed_by_filter, make_events,
     test_stored_counters, test_split_form, test_per_shard, test_joins, test_default_settings, use_no_internal_states,
-    test_bloom_agg, test_adding_to_a_filter, test_counters_of_events, test_killed_worker, test_cancelled, stop,
+    test_bloom_agg, test_adding_to_a_filter, test_counters_of_events, test_bloomsets, test_killed_worker,
+    test_cancelled, stop,
 ):  # fmt: skip
     part(test)
 done()
