@@ -534,7 +534,7 @@ def test_joins():
 def shards_with(table, key):
     """The answer of each shard's bloomset, by the query of doc/distributed.md."""
     return {shard: result for shard, result in cluster.sql(f"""SELECT shardid, result::boolean
-        FROM run_command_on_shards('{table}', $$SELECT bloomset_contains('%s', 'key', {key}::bigint)$$)""")}
+        FROM run_command_on_shards('{table}', $$SELECT bloomset_contains(%L, 'key', {key}::bigint)$$)""")}
 
 
 def refused(server, table, where):
