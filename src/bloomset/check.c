@@ -66,8 +66,6 @@ check_rows(Relation table, Relation index)
 	struct IndexInfo *info = BuildIndexInfo(index);
 	TableScanDesc scan;
 
-	if (!bloomset_can_exclude(index))
-		report_no_usable_set(RelationGetRelid(table));
 	info->ii_Concurrent = true; /* the scan sees what the snapshot sees */
 	scan = table_beginscan_strat(table, snapshot, 0, NULL, true, true);
 	table_index_build_scan(table, index, info, true, false, check_row, NULL, scan);
@@ -87,6 +85,9 @@ check_index(Oid table_oid, Oid index_oid)
 	SetUserIdAndSecContext(table->rd_rel->relowner, context | SECURITY_RESTRICTED_OPERATION);
 	settings = NewGUCNestLevel();
 	RestrictSearchPath();
+	/* the build of an invalid index may have left no page */
+	if (!bloomset_can_exclude(index))
+		report_no_usable_set(table_oid);
 	check_pages(index);
 	check_rows(table, index);
 	AtEOXact_GUC(false, settings);

@@ -146,6 +146,13 @@ SELECT bloomset_check('lacking_set');
 REINDEX INDEX lacking_set;
 SELECT bloomset_check('lacking_set');
 
+-- an index that CREATE INDEX CONCURRENTLY could not build
+CREATE TABLE halves (x int);
+INSERT INTO halves VALUES (0);
+CREATE INDEX CONCURRENTLY halves_set ON halves USING bloomset ((1 / x));
+SELECT bloomset_check('halves_set');
+DROP TABLE halves;
+
 -- the phases of a build
 SELECT n, pg_indexam_progress_phasename(oid, n) FROM pg_am, generate_series(0, 4) AS n WHERE amname = 'bloomset';
 CREATE FUNCTION telling(value int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
