@@ -37,14 +37,28 @@ check_row_security(Oid table)
 				 errdetail("A bloomset tells about all rows.")));
 }
 
-/* The column is InvalidAttrNumber for an expression. */
-static void
-check_select(Oid table, AttrNumber column)
+static AclResult
+select_privilege(Oid table, AttrNumber column)
 {
 	AclResult	result = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
 
 	if (result != ACLCHECK_OK && column != InvalidAttrNumber)
 		result = pg_attribute_aclcheck(table, column, GetUserId(), ACL_SELECT);
+	return result;
+}
+
+bool
+may_ask(Oid table, AttrNumber column)
+{
+	return select_privilege(table, column) == ACLCHECK_OK &&
+		check_enable_rls(table, InvalidOid, true) != RLS_ENABLED;
+}
+
+static void
+check_select(Oid table, AttrNumber column)
+{
+	AclResult	result = select_privilege(table, column);
+
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, get_relkind_objtype(get_rel_relkind(table)), get_rel_name(table));
 	check_row_security(table);
@@ -117,15 +131,21 @@ lock_table_of_index(Oid index_oid)
 	return table;
 }
 
+AttrNumber
+told_column(Relation index)
+{
+	/* a partial index also tells of the columns of its predicate */
+	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		return InvalidAttrNumber;
+	return index->rd_index->indkey.values[0];
+}
+
 void
 check_index_access(Oid index_oid, Oid table)
 {
 	Relation	index = index_open(index_oid, AccessShareLock);
-	AttrNumber	column = index->rd_index->indkey.values[0];
+	AttrNumber	column = told_column(index);
 
-	/* a partial index also tells of the columns of its predicate */
-	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
-		column = InvalidAttrNumber;
 	index_close(index, NoLock);
 	check_select(table, column);
 }

@@ -8,6 +8,7 @@
 #include "pg/pg_compat.h"
 
 #include "access/attnum.h"
+#include "utils/rel.h"
 
 /*
  * Locks the table of a bloomset index, then the index, with AccessShareLock until
@@ -21,6 +22,15 @@ extern Oid	lock_table_of_index(Oid index);
  * elsewhere.
  */
 extern AttrNumber lock_table_column(Oid table, const char *column);
+
+/*
+ * The column of which a set tells, or InvalidAttrNumber if it tells of several: then
+ * only the privilege on the table suffices.
+ */
+extern AttrNumber told_column(Relation index);
+
+/* May the user learn which values the column of a locked table has? */
+extern bool may_ask(Oid table, AttrNumber column);
 
 /* Raises an error unless the user may learn which values the index has. */
 extern void check_index_access(Oid index, Oid table);

@@ -9,11 +9,14 @@
 #include "pg/pg_compat.h"
 
 #include "access/genam.h"
+#include "bloomset/access.h"
 #include "bloomset/bloomset.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 #include "utils/spccache.h"
 
 /*
@@ -21,6 +24,34 @@
  * later, and less than reading any table that matters.
  */
 #define PRICE_IN_PAGES	4
+
+/* The relation of the query whose expansion has added this one, or this one. */
+static Oid
+named_table(PlannerInfo *root, Index relid)
+{
+	const AppendRelInfo *parent;
+
+	while (root->append_rel_array != NULL && (parent = root->append_rel_array[relid]) != NULL &&
+		   planner_rt_fetch(parent->parent_relid, root)->rtekind == RTE_RELATION)
+		relid = parent->parent_relid;
+	return planner_rt_fetch(relid, root)->relid;
+}
+
+/*
+ * May the user see the column in the relation that the query names?  If not, a view
+ * is between them, and the plan must not show which values the view hides.
+ */
+static bool
+user_may_ask(PlannerInfo *root, Index relid, Relation index)
+{
+	Oid			table = index->rd_index->indrelid;
+	Oid			named = named_table(root, relid);
+	AttrNumber	column = told_column(index);
+
+	if (named != table && column != InvalidAttrNumber)
+		column = get_attnum(named, get_attname(table, column, false));
+	return may_ask(named, column);
+}
 
 /*
  * Does the set exclude the constant of an operator's expression?  Values behind a
@@ -52,11 +83,11 @@ excludes_constant(Relation index, const RestrictInfo *clause)
 }
 
 static bool
-excludes_path(Relation index, const IndexPath *path)
+excludes_path(PlannerInfo *root, Relation index, const IndexPath *path)
 {
 	ListCell   *lc;
 
-	if (!bloomset_can_exclude(index))
+	if (!bloomset_can_exclude(index) || !user_may_ask(root, path->indexinfo->rel->relid, index))
 		return false;
 	foreach(lc, path->indexclauses)
 	{
@@ -82,7 +113,7 @@ bloomset_costestimate(PlannerInfo *root, IndexPath *path, double loop_count, Cos
 	{
 		Relation	index = index_open(path->indexinfo->indexoid, NoLock);
 
-		excluded = excludes_path(index, path);
+		excluded = excludes_path(root, index, path);
 		index_close(index, NoLock);
 	}
 	get_tablespace_page_costs(path->indexinfo->reltablespace, &page_cost, NULL);

@@ -164,6 +164,44 @@ $$;
 SELECT is(pg_temp.asked_by('{bloomset_owner,bloomset_stranger,bloomset_owner,bloomset_bypass,bloomset_reader}'),
     '{true,42501,true,true,true}', 'rights are those of the role that asks');
 
+-- The planner asks only for those who may ask: a plan would tell of rows that a view hides
+
+CREATE TABLE hidden (id int, name text) PARTITION BY RANGE (id);
+CREATE TABLE hidden_1 (name text, id int);
+ALTER TABLE hidden ATTACH PARTITION hidden_1 FOR VALUES FROM (0) TO (10000);
+INSERT INTO hidden SELECT i, 'name' || i FROM generate_series(1000, 5999) i;
+CREATE INDEX ON hidden USING bloomset (name) WITH (false_positive_rate = 1e-7);
+CREATE INDEX ON hidden_1 USING bloomset (id) WITH (false_positive_rate = 1e-7) WHERE name >= 'name';
+ANALYZE hidden;
+CREATE VIEW shown WITH (security_barrier) AS SELECT * FROM hidden WHERE right(name, 4) < '1010';
+GRANT SELECT ON shown TO bloomset_stranger, bloomset_reader, bloomset_column_reader;
+GRANT SELECT ON hidden TO bloomset_reader;
+GRANT SELECT (name) ON hidden TO bloomset_column_reader;
+-- The plan without the constant, or 'set' if it scans a set.
+CREATE FUNCTION pg_temp.plan_for(role name, query text, constant text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    plan text := pg_temp.answer_as(role, 'EXPLAIN (FORMAT json) ' || replace(query, '$', constant));
+BEGIN
+    RETURN CASE WHEN plan ~ 'Bitmap Index Scan' THEN 'set' ELSE replace(plan, constant, '') END;
+END
+$$;
+CREATE TABLE shape (n serial, query text, present text, absent text);
+INSERT INTO shape (query, present, absent) VALUES
+    ('SELECT * FROM shown WHERE name = ''$''', 'name4000', 'name9999'),
+    ('SELECT * FROM shown WHERE id = $ AND name >= ''name''', '4000', '9999');
+SELECT unnest(ARRAY[
+    is(pg_temp.plan_for('bloomset_stranger', query, present), pg_temp.plan_for('bloomset_stranger', query, absent),
+        'without SELECT, a hidden value and an absent one have the same plan: ' || query),
+    is(pg_temp.plan_for('bloomset_column_reader', query, absent) = 'set', n = 1, 'SELECT on a column: ' || query),
+    is(pg_temp.plan_for('bloomset_reader', query, absent), 'set', 'SELECT on the table: ' || query),
+    isnt(pg_temp.plan_for('bloomset_reader', query, present), 'set', 'a hidden value: ' || query)])
+FROM shape ORDER BY n;
+ALTER TABLE hidden ENABLE ROW LEVEL SECURITY;
+CREATE POLICY first ON hidden USING (id < 1010);
+SELECT is(pg_temp.plan_for(role, 'SELECT name FROM hidden WHERE name = ''$''', 'name4000'),
+    pg_temp.plan_for(role, 'SELECT name FROM hidden WHERE name = ''$''', 'name9999'), 'row security: ' || role)
+FROM unnest('{bloomset_reader,bloomset_column_reader}'::name[]) role;
+
 -- bloomset_check, which runs the index's functions as the table's owner
 
 CREATE FUNCTION as_owner(x text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
