@@ -11,6 +11,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "bloomset/access.h"
 #include "bloomset/bloomset.h"
 #include "catalog/index.h"
@@ -180,7 +181,24 @@ report_no_usable_set(Oid table)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("table \"%s\" has no bloomset index that this transaction can use",
 					get_rel_name(table)),
-			 errdetail("It has none of this column, or one that is invalid or newer than the transaction's snapshot.")));
+			 errdetail("It has none of this column, or one that is invalid or newer than the transaction's snapshot, or the table is not populated.")));
+}
+
+/* Can a user create a set of the column? */
+static bool
+can_have_set(Oid table, const char *column)
+{
+	AttrNumber	number = get_attnum(table, column);
+	ElementType element;
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+
+	if (number < 1 || table < FirstNormalObjectId)
+		return false;
+	get_atttypetypmodcoll(table, number, &type, &typmod, &collation);
+	return find_hash_function(type, &element) && element.is_stable &&
+		(!OidIsValid(collation) || get_collation_isdeterministic(collation));
 }
 
 void
@@ -194,6 +212,7 @@ report_no_set(Oid relation, const char *column)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("table \"%s\" has no bloomset index on column \"%s\"", get_rel_name(relation),
 					column),
+			 !can_have_set(relation, column) ? 0 :
 			 errhint("Create one with CREATE INDEX ON %s USING bloomset (%s).",
 					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
 												get_rel_name(relation)),

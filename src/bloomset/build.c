@@ -20,6 +20,8 @@
 #include "miscadmin.h"
 #include "pg/memory.h"
 #include "utils/backend_progress.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "value/parameters.h"
 
@@ -194,6 +196,38 @@ write_generation(Relation index, const Generation *generation, HashSpool *spool,
 	pfree(part.elements);
 }
 
+/* bpchar_ops is possible on text, where its operators would be another equality. */
+static void
+check_operator_class(Relation index, Oid type, const ElementType *element)
+{
+	Oid			input = index->rd_opcintype[0];
+	ElementType other;
+
+	if (find_hash_function(input, &other) && other.element_class == element->element_class)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("bloomset index \"%s\" has an operator class of another type",
+					RelationGetRelationName(index)),
+			 errdetail("The operator class is for type %s, and the values have type %s.",
+					   format_type_be(input), format_type_be(type))));
+}
+
+/* The collation of an index may be deterministic where that of its column is not. */
+static void
+check_column_collation(Relation index, Oid collation)
+{
+	if (!OidIsValid(collation) || get_collation_isdeterministic(collation))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("bloomset index \"%s\" is on a column with a nondeterministic collation",
+					RelationGetRelationName(index)),
+			 errdetail("Strings that are equal under collation \"%s\" have different hashes.",
+					   get_collation_name(collation)),
+			 errhint("Drop the index, or give the column a deterministic collation.")));
+}
+
 /* Checks what the definition of an index may contain; returns its element type. */
 static ElementType
 check_definition(Relation heap, Relation index)
@@ -209,9 +243,10 @@ check_definition(Relation heap, Relation index)
 						RelationGetRelationName(heap)),
 				 errdetail("The table does not use the access method \"heap\".")));
 	require_element_type(type, index->rd_indcollation[0], &element);
+	check_operator_class(index, type, &element);
 	if (column != InvalidAttrNumber)
-		require_element_type(type, TupleDescAttr(RelationGetDescr(heap), column - 1)->attcollation,
-							 &element);
+		check_column_collation(index,
+							   TupleDescAttr(RelationGetDescr(heap), column - 1)->attcollation);
 	return element;
 }
 

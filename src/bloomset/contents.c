@@ -201,8 +201,8 @@ estimated_rows(Oid table_oid)
 #define SMALL_SET	1000
 
 /*
- * REINDEX pays if it merges generations, restores the rate, or forgets more deleted
- * values than the table has rows.
+ * REINDEX pays if it merges generations, or forgets more deleted values than the table
+ * has rows.  A rate that is above the requested one by chance would be the same again.
  */
 static void
 add_info(SetInfo *info, Relation index)
@@ -226,7 +226,7 @@ add_info(SetInfo *info, Relation index)
 	info->requested_absent += log1p(-meta.rate);
 	info->current_absent += absent;
 	info->bytes += (uint64) RelationGetNumberOfBlocks(index) * BLCKSZ;
-	info->reindex_pays |= meta.ngenerations > 1 || -expm1(absent) > meta.rate || elements > 2 * rows + SMALL_SET;
+	info->reindex_pays |= meta.ngenerations > 1 || elements > 2 * rows + SMALL_SET;
 }
 
 Datum
@@ -242,6 +242,9 @@ bloomset_info(PG_FUNCTION_ARGS)
 		elog(ERROR, "bloomset_info must return a row");
 	for (int i = 0; i < tree.nleaves; i++)
 	{
+		/* "maybe" for every value */
+		if (tree.leaves[i].nindexes == 0)
+			info.current_absent = -INFINITY;
 		for (int j = 0; j < tree.leaves[i].nindexes; j++)
 		{
 			Relation	index = index_open(tree.leaves[i].indexes[j], NoLock);

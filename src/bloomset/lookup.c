@@ -17,11 +17,14 @@
 pg_noreturn static void
 report_other_class(Oid type, Oid value_type)
 {
+	ElementType element;
+
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("cannot look up a value of type %s in a set of values of type %s",
 					format_type_be(type), format_type_be(value_type)),
-			 errdetail("Values of these types have different hashes even if they are equal."),
+			 find_hash_function(type, &element) ?
+			 errdetail("Values of these types have different hashes even if they are equal.") : 0,
 			 errhint("Look up a value of type %s.", format_type_be(getBaseType(value_type)))));
 }
 

@@ -4,6 +4,8 @@
  */
 #include "pg/pg_compat.h"
 
+#include <math.h>
+
 #include "access/reloptions.h"
 #include "bloomset/bloomset.h"
 #include "core/sizing.h"
@@ -27,6 +29,19 @@ validate_seed(const char *seed)
 		(void) parse_seed(seed);
 }
 
+/* The server's message would show the least rate as 0.000000. */
+static void
+check_set_rate(double rate)
+{
+	if (rate >= MIN_SET_RATE && rate <= BF_MAX_RATE)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("\"false_positive_rate\" of a bloomset must be between %g and %g", MIN_SET_RATE,
+					BF_MAX_RATE),
+			 errdetail("It is %g.", rate)));
+}
+
 /* A seed is a string because integer parameters have 32 bits. */
 void
 define_bloomset_options(void)
@@ -35,7 +50,7 @@ define_bloomset_options(void)
 
 	add_real_reloption(kind, "false_positive_rate",
 					   "Share of absent values that the set reports as present",
-					   DEFAULT_RATE, MIN_SET_RATE, BF_MAX_RATE, ShareUpdateExclusiveLock);
+					   DEFAULT_RATE, -INFINITY, INFINITY, ShareUpdateExclusiveLock);
 	add_real_reloption(kind, "expected_items",
 					   "Number of distinct values that the set has room for before it grows",
 					   DEFAULT_EXPECTED_ITEMS, 1, MAX_EXPECTED_ITEMS, ShareUpdateExclusiveLock);
@@ -52,8 +67,12 @@ bloomset_options(Datum reloptions, bool validate)
 		{.optname = "seed", .opttype = RELOPT_TYPE_STRING, .offset = offsetof(BloomsetOptions, seed)},
 	};
 
-	return (bytea *) build_reloptions(reloptions, validate, bloomset_relopt_kind,
-									  sizeof(BloomsetOptions), options, lengthof(options));
+	BloomsetOptions *result = build_reloptions(reloptions, validate, bloomset_relopt_kind,
+											   sizeof(BloomsetOptions), options, lengthof(options));
+
+	if (validate && result != NULL)
+		check_set_rate(result->rate);
+	return (bytea *) result;
 }
 
 uint64

@@ -383,6 +383,20 @@ END
 $$;
 SELECT is(count(*) FILTER (WHERE bloomset_contains('grown', 'x', -i::numeric)), 5000::bigint,
     'what is in the set stays there') FROM generate_series(1, 5000) i;
+-- The rate of a small set is above the one asked for by chance, which REINDEX does not change.
+CREATE TABLE seeds (x int);
+INSERT INTO seeds SELECT generate_series(1, 100);
+DO $$
+BEGIN
+    FOR seed IN 1..50 LOOP
+        EXECUTE format('CREATE INDEX seeds_%s ON seeds USING bloomset (x) WITH (seed = %1$s, expected_items = 100)', seed);
+    END LOOP;
+END
+$$;
+SELECT unnest(ARRAY[
+    cmp_ok(count(*) FILTER (WHERE current_rate > requested_rate), '>', 0::bigint, 'small sets above their rate'),
+    is(count(*) FILTER (WHERE reindex_pays), 0::bigint, 'for which REINDEX does not pay')])
+FROM generate_series(1, 50) seed, bloomset_info(('seeds_' || seed)::regclass);
 CREATE TABLE before_reindex AS SELECT * FROM bloomset_info('grown_set');
 REINDEX INDEX grown_set;
 SELECT unnest(ARRAY[

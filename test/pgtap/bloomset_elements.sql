@@ -277,6 +277,8 @@ SELECT isnt(concat_ws(' ', pg_temp.answer('ALTER TABLE refused ALTER plain TYPE 
     'a column that gets a nondeterministic collation');
 SELECT isnt(pg_temp.answer('SELECT EXISTS (SELECT FROM refused WHERE plain = ''ALICE'')
     AND NOT bloomset_contains(''plain_c'', ''ALICE'')'), 'true', 'the same by index');
+SELECT throws_ok('REINDEX TABLE refused', '0A000',
+    'bloomset index "plain_c" is on a column with a nondeterministic collation', 'which REINDEX names');
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -81,6 +81,7 @@ CREATE INDEX ON refused USING bloomset (id) INCLUDE (name);
 ALTER TABLE refused ADD EXCLUDE USING bloomset (id WITH =);
 CREATE INDEX ON refused USING bloomset (id) WITH (false_positive_rate = 0.6);
 CREATE INDEX ON refused USING bloomset (id) WITH (false_positive_rate = 1e-10);
+CREATE INDEX ON refused USING bloomset (name bpchar_ops);
 CREATE INDEX ON refused USING bloomset (id) WITH (expected_items = 0);
 CREATE INDEX ON refused USING bloomset (id) WITH (seed = 'one');
 CREATE INDEX ON refused USING bloomset (id) WITH (seed = 9223372036854775808);
@@ -100,6 +101,9 @@ SELECT bloomset_contains('users', 'name', 'user42'::char(6));
 SELECT bloomset_contains('grown', 'id', 7.0);
 SELECT bloomset_contains('grown', 'id', '7.0');
 SELECT bloomset_contains('grown', 'id', '{}'::json);
+SELECT bloomset_contains('refused', 'mood', 'sad');
+SELECT bloomset_contains('refused', 'tableoid', 7);
+SELECT bloomset_contains('pg_class', 'relpages', 7);
 SELECT bloomset_contains('users', 7);
 CREATE INDEX users_id ON users (id);
 SELECT bloomset_contains('users_id', 7);
@@ -113,6 +117,10 @@ DROP INDEX events_trace_set;
 CREATE INDEX ON events_1 USING bloomset (trace);
 SELECT bloomset_contains('events', 'trace', 'nobody') AS maybe;
 SELECT bloomset_filters('events', 'trace');
+CREATE INDEX events_set ON ONLY events USING bloomset (trace);
+ALTER INDEX events_set ATTACH PARTITION events_1_trace_idx;
+SELECT elements > 480 AS elements, round(requested_rate::numeric, 2) AS requested_rate, current_rate
+FROM bloomset_info('events_set');
 
 -- who may ask
 CREATE ROLE bloomset_reader;
