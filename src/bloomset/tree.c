@@ -64,8 +64,8 @@ may_be_compressed(Relation table)
 
 	if (schema != NULL && strcmp(schema, "_timescaledb_internal") == 0)
 		return true;
-	return OidIsValid(get_extension_oid("timescaledb", true)) &&
-		!table->rd_rel->relispartition && has_superclass(RelationGetRelid(table));
+	return !table->rd_rel->relispartition &&
+		OidIsValid(get_extension_oid("timescaledb", true)) && has_superclass(RelationGetRelid(table));
 }
 
 /* Do the table's rows lie in its own file, in the form of the heap access method? */
