@@ -68,6 +68,8 @@ register_revocations(void)
 	CacheRegisterRelcacheCallback(revoke_by_relation, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, revoke_by_role, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, revoke_by_role, (Datum) 0);
+	/* the owner is a member of pg_database_owner */
+	CacheRegisterSyscacheCallback(DATABASEOID, revoke_by_role, (Datum) 0);
 	RegisterSubXactCallback(revoke_by_abort, NULL);
 	registered = true;
 }

@@ -269,10 +269,14 @@ def ask_as_another():
 
 
 def ask_with_rights_that_go():
+    (database,) = ask("SELECT quote_ident(current_database())")
     rights = {
         "a grant of the column": (f"GRANT SELECT (k) ON secret TO {ROLE}", f"REVOKE SELECT (k) ON secret FROM {ROLE}"),
         "a grant of the table": (f"GRANT SELECT ON secret TO {ROLE}", f"REVOKE SELECT ON secret FROM {ROLE}"),
         "a role": (f"GRANT SELECT ON secret TO {GROUP}; GRANT {GROUP} TO {ROLE}", f"REVOKE {GROUP} FROM {ROLE}"),
+        "ownership of the database": (f"GRANT SELECT ON secret TO pg_database_owner; "
+                                      f"ALTER DATABASE {database} OWNER TO {ROLE}",
+                                      f"ALTER DATABASE {database} OWNER TO CURRENT_USER"),
     }
     with Session(f"SET ROLE {ROLE}") as asker, Session() as other:
         for name, (grant, revoke) in rights.items():
