@@ -8,10 +8,11 @@ again. What a call site remembers within a transaction is tested by bloomset_cal
 
 from bloomset_checks import (ELDER, GROVE, RARE, by_index, contains, denied, denied_by_partitions, make, make_calls,
                              numbers, result_of, wait_until_blocked)
-from session import Session, ask, each, in_thread, run
+from session import NO_WORKERS, Session, ask, each, in_thread, run
 from tap import ok, same
 
-Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';"
+# A worker keeps nothing from one statement to the next.
+Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';" + NO_WORKERS
 ROLE = "bloomtype_bloomset_cached"
 GROUP = "bloomtype_bloomset_cachers"
 

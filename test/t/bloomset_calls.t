@@ -7,10 +7,11 @@ Each test says which precaution it fails without. The first call hears "no", so 
 
 from bloomset_checks import (ELDER, GROVE, RARE, between_calls, by_index, check, contains, finds_all, make, make_calls,
                              numbers, result_of, wait_until_blocked)
-from session import Session, ask, each, in_thread, run
+from session import NO_WORKERS, Session, ask, each, in_thread, run
 from tap import ok, same
 
-Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';"
+# A worker takes locks of its own, until the end of the statement.
+Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';" + NO_WORKERS
 ROLE = "bloomtype_bloomset_calls"
 GROUP = "bloomtype_bloomset_group"
 

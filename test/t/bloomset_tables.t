@@ -13,7 +13,7 @@ import subprocess
 
 from bloomset_checks import (RARE, USE_SETS, by_index, check, contains, denied, denied_by_filters, denied_by_index,
                              finds_all, make, numbers, result_of, settled, wait_until_blocked)
-from session import CHEAP_WORKERS, Session, ask, each, in_thread, run
+from session import CHEAP_WORKERS, NO_WORKERS, Session, ask, each, in_thread, run
 from tap import ok, same, skip
 
 Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';"
@@ -292,7 +292,7 @@ def workers_of(session, query):
 
 def test_temporary_tables():
     """Fails if a worker reads a temporary set, whose newest pages only the leader has."""
-    with Session() as session:
+    with Session(NO_WORKERS) as session:
         session.each("CREATE TEMP TABLE fleeting (k bigint)",
                      f"CREATE INDEX fleeting_k ON fleeting USING bloomset (k) WITH ({RARE}, expected_items = 10)",
                      f"INSERT INTO fleeting {numbers(1, 500)}")  # fmt: skip
@@ -313,7 +313,7 @@ def test_temporary_tables():
 def test_temporary_children():
     """Fails if a session reads temporary children of another one, or not its own."""
     make("mother")
-    with Session() as session, Session() as other:
+    with Session(NO_WORKERS) as session, Session() as other:
         session.ask("CREATE TEMP TABLE child () INHERITS (mother); INSERT INTO child VALUES (7)")
         same(session.ask("SELECT k FROM mother"), ["7"], "a session sees the rows of its temporary child")
         same(session.ask(contains("mother", 7)), ["t"], "and finds them")
