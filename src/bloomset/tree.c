@@ -37,7 +37,7 @@ typedef struct Search
 	List	   *indexes;		/* else these */
 	bool		found;			/* a set, even if it cannot answer */
 	List	   *leaves;			/* SetLeaf */
-	List	   *parents;		/* relations that have children, or may get some */
+	List	   *parents;		/* have children, or may get some */
 	List	   *locked;			/* relations, apart from the one asked for */
 } Search;
 

@@ -28,7 +28,7 @@ typedef struct SetTree
 	int			nleaves;
 	SetLeaf    *leaves;
 	int			nparents;
-	Oid		   *parents;		/* relations that have children, or may get some */
+	Oid		   *parents;		/* have children, or may get some */
 } SetTree;
 
 /*

@@ -75,7 +75,7 @@ change_of_catalog(Datum argument, int cache, uint32 hash)
 
 static void
 abort_of_subtransaction(SubXactEvent event, SubTransactionId self, SubTransactionId parent,
-					  void *argument)
+						void *argument)
 {
 	if (event == SUBXACT_EVENT_ABORT_SUB)
 		bloomset_revocations++;
