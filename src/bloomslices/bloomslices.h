@@ -266,6 +266,8 @@ extern Buffer take_slices_page(Relation index, ForkNumber fork, BlockNumber bloc
 /* A consistent copy, in the current memory context.  Reads one or more pages. */
 extern Directory *read_slices_directory(Relation index);
 
+extern void free_slices_directory(Directory *directory);
+
 /* Rows with elements for which the slabs have room, for the planner. */
 extern double slices_row_estimate(const Directory *directory);
 
@@ -288,8 +290,11 @@ extern void set_slices_shape(Relation index, Directory *directory, const SlicesS
 /* Makes an empty slab, of one page if it is a list.  The directory is locked. */
 extern Slab append_slab(Relation index, Directory *directory, SlabKind kind);
 
-/* Reserves pages that inserts leave alone until swap_slabs().  Returns the first one. */
-extern BlockNumber reserve_merge_pages(Relation index, uint32 npages);
+/*
+ * Reserves pages that inserts leave alone until swap_slabs(), and numbers of slabs from
+ * *number on.  Returns the first page.
+ */
+extern BlockNumber reserve_merge_pages(Relation index, uint32 npages, uint32 nslabs, uint64 *number);
 
 /* Replaces slabs by others, whose pages have been reserved, written and logged. */
 extern void swap_slabs(Relation index, const Slab *sources, uint32 nsources, const Slab *targets, uint32 ntargets);
@@ -307,8 +312,46 @@ extern void write_slices_directory(Relation index, ForkNumber fork, BlockNumber 
  */
 extern RowKind slices_row_bits(const SlicesShape *shape, const bf_filter *filter, uint8 *bits);
 
-/* The shape that a filter gives to an index that has none; false if it cannot (classic, empty). */
-extern bool slices_shape_of(const bf_filter *filter, SlicesShape *shape);
+/*
+ * Completes the shape of an index by a filter; false if it cannot, as a classic or an
+ * empty one.
+ */
+extern bool complete_shape(SlicesShape *shape, const bf_filter *filter);
+
+/* write.c */
+
+/* Writes pages one after the other. */
+typedef struct PageWriter
+{
+	Relation	index;
+	BlockNumber next;
+	BlockNumber logged;			/* the pages before this one are logged */
+	bool		log;			/* write WAL, in batches; else the caller does */
+} PageWriter;
+
+/* Copies a block of rows first .. first + n - 1 to n * 64 bytes. */
+typedef void (*ReadRows) (void *state, uint32 block, uint64 first, uint32 n, uint8 *rows);
+
+/* Logs what is not logged yet. */
+extern void finish_pages(PageWriter *writer);
+
+/*
+ * The best slab for the first of nrows > 0 rows with bits; sets *taken to their
+ * number.  `memory` limits its size.
+ */
+extern Slab choose_slab(uint32 nblocks, uint64 nrows, Size memory, uint32 *taken);
+
+/*
+ * Writes the pages of a slab of rows first .. first + n - 1, from the writer's next
+ * page on.  entries[0] is that of row `first`.  With is_full, writers add no rows to a
+ * tile.  Takes slab->first and slab->npages from the writer.
+ */
+extern void write_slab(PageWriter *writer, Slab *slab, uint32 nblocks, const RowEntry *entries, uint64 first, uint32 n,
+					   bool is_full, ReadRows read, void *state);
+
+/* Writes the bits pages of a raw slab whose row is row `first`. */
+extern void write_raw_bits(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first, ReadRows read,
+						   void *state);
 
 /* build.c */
 extern IndexBuildResult *bloomslices_build(Relation heap, Relation index, struct IndexInfo *info);

@@ -123,8 +123,8 @@ read_entries(Relation index, Directory *directory)
 	return InvalidBlockNumber;
 }
 
-static void
-free_directory(Directory *directory)
+void
+free_slices_directory(Directory *directory)
 {
 	pfree(directory->slabs);
 	pfree(directory->used);
@@ -189,7 +189,7 @@ void
 unlock_slices_directory(Relation index, Directory *directory)
 {
 	UnlockPage(index, SLICES_META_PAGE, ExclusiveLock);
-	free_directory(directory);
+	free_slices_directory(directory);
 }
 
 /* Writes the metapage of a locked directory, in one record. */
@@ -392,7 +392,7 @@ append_slab(Relation index, Directory *directory, SlabKind kind)
 }
 
 BlockNumber
-reserve_merge_pages(Relation index, uint32 npages)
+reserve_merge_pages(Relation index, uint32 npages, uint32 nslabs, uint64 *number)
 {
 	Directory  *directory = lock_slices_directory(index);
 	BlockNumber first;
@@ -403,6 +403,8 @@ reserve_merge_pages(Relation index, uint32 npages)
 	first = find_room(index, directory, npages, &free);
 	directory->meta.merge_first = first;
 	directory->meta.merge_pages = npages;
+	*number = directory->meta.next_number;
+	directory->meta.next_number += nslabs;
 	write_meta(index, &directory->meta);
 	unlock_slices_directory(index, directory);
 	return first;

@@ -48,9 +48,12 @@
 #define DIRECT_GENERIC_WAL
 #endif
 
-/* PostgreSQL 18 places it before a declaration. */
+/* PostgreSQL 18 places the first before a declaration, and gave the second an argument. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
+#define vacuum_delay() vacuum_delay_point()
+#else
+#define vacuum_delay() vacuum_delay_point(false)
 #endif
 
 /* PostgreSQL 19 keeps what the handler of an access method returns, other versions free it. */
