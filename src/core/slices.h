@@ -76,11 +76,55 @@ extern void bf_rows_first(uint64_t *set, uint32_t nwords, uint32_t nrows);
  */
 extern bool bf_slice_and(uint64_t *set, const uint8_t *slice, uint32_t slice_bytes);
 
+/*
+ * The same of a bit of blocks that are not sliced: row i has the 64 bytes at
+ * blocks + 64 * i, and the set has no row from nrows on.
+ */
+static inline bool
+bf_rows_with_bit(uint64_t *set, uint32_t nrows, const uint8_t *blocks, uint32_t bit)
+{
+	uint64_t	any = 0;
+
+	assert(bit < BF_BLOCK_BITS);
+	blocks += bit / 8;
+	for (uint32_t first = 0; first < nrows; first += 64, set++)
+	{
+		uint64_t	kept = 0;
+
+		for (uint64_t left = *set; left != 0; left &= left - 1)
+		{
+			uint32_t	i = (uint32_t) __builtin_ctzll(left);
+
+			kept |= (uint64_t) (blocks[(size_t) (first + i) * BF_BLOCK_BYTES] >> bit % 8 & 1) << i;
+		}
+		*set = kept;
+		any |= kept;
+	}
+	return any != 0;
+}
+
 /* Adds the rows of another set. */
 static inline void
 bf_rows_or(uint64_t *set, const uint64_t *other, uint32_t nwords)
 {
 	bf_or((uint8_t *) set, (const uint8_t *) other, (size_t) nwords * sizeof(uint64_t));
+}
+
+/* Keeps only the rows that are also in another set.  False if none is left. */
+static inline bool
+bf_rows_and(uint64_t *set, const uint64_t *other, uint32_t nwords)
+{
+	uint64_t	any = 0;
+
+	for (uint32_t i = 0; i < nwords; i++)
+		any |= set[i] &= other[i];
+	return any != 0;
+}
+
+static inline bool
+bf_has_row(const uint64_t *set, uint32_t row)
+{
+	return set[row / 64] >> row % 64 & 1;
 }
 
 static inline uint64_t
