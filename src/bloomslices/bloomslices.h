@@ -48,7 +48,8 @@ typedef struct SlicesPageFields
 	uint64		owner;			/* number of the slab, or of the directory */
 	uint32		number;			/* of the page in its slab or directory, from 0 */
 	uint32		used;			/* entries of the directory; rows reserved in a rows page */
-	uint32		reserved[4];
+	uint32		checksum;		/* of the entries of a directory page */
+	uint32		reserved[3];
 } SlicesPageFields;
 
 #define SLICES_OFFSET		64	/* of the contents; aligned as a cache line */
@@ -81,11 +82,11 @@ StaticAssertDecl(sizeof(RowEntry) == 8, "a slab of 8 tiles has one page of rows"
 /*
  * The rows pages of a slab come first, then its bits pages:
  *
- * - SLAB_LIST: rows without bits; one rows page.
+ * - SLAB_LIST: rows without bits; `tiles` rows pages.  Writers add rows to the last one.
  * - SLAB_TILE: up to 127 rows; bits page b has block b of each, 64 bytes a row.  Writers
  *   add rows in place.
  * - SLAB_RAW: one row; its blocks in order, 127 a page.  For filters so large that a tile
- *   would take too many pages.
+ *   would take too many pages.  The bits pages exist only if the row is not ROW_ABSENT.
  * - SLAB_SLICES: up to 127 * tiles rows, tiles = 8, 16 ... 512.  A block takes `tiles`
  *   pages of 512 / tiles slices each.  Written once, by a build or a merge.
  */
@@ -98,8 +99,8 @@ typedef enum SlabKind
 	SLAB_SLICES
 } SlabKind;
 
-#define LEAST_TILES		8
-#define MOST_TILES		512
+/* Above this number of blocks a row gets a slab of its own: 50 kB. */
+#define RAW_BLOCKS		800
 
 /* An entry of the directory. */
 typedef struct Slab
@@ -108,12 +109,16 @@ typedef struct Slab
 	BlockNumber first;			/* page */
 	uint32		npages;
 	uint32		kind;			/* a SlabKind */
-	uint32		tiles;			/* of SLAB_SLICES; else 1 */
+	uint32		tiles;			/* of SLAB_SLICES; pages of SLAB_LIST; else 1 */
 } Slab;
 
 #define SLABS_PER_PAGE	(BF_SLICED_BYTES / sizeof(Slab))
 
-/* What all rows have in common; nblocks is 0 until the first row with elements. */
+/*
+ * What all rows have in common.  It is complete from the first row with elements on:
+ * before, nblocks is 0 or, if the storage parameters name a size, the class is
+ * BF_CLASS_NONE.
+ */
 typedef struct SlicesShape
 {
 	uint32		element_class;	/* a bf_class */
@@ -146,6 +151,7 @@ typedef struct Directory
 	SlicesMeta	meta;
 	uint32		nslabs;
 	Slab	   *slabs;			/* also SLAB_FREE */
+	uint32	   *used;			/* entries of each page */
 } Directory;
 
 static inline SlicesPageFields *
@@ -181,7 +187,7 @@ rows_of_slab(const Slab *slab)
 	switch ((SlabKind) slab->kind)
 	{
 		case SLAB_LIST:
-			return ROWS_PER_PAGE;
+			return ROWS_PER_PAGE * slab->tiles;
 		case SLAB_TILE:
 			return BF_TILE_ROWS;
 		case SLAB_RAW:
@@ -203,7 +209,13 @@ rows_pages_of(const Slab *slab)
 static inline uint32
 slice_bytes_of(const Slab *slab)
 {
-	return BF_TILE_ROWS * slab->tiles / 8;
+	return bf_slice_bytes_of(slab->tiles);
+}
+
+static inline bool
+is_complete_shape(const SlicesShape *shape)
+{
+	return shape->nblocks > 0 && shape->element_class != BF_CLASS_NONE;
 }
 
 /* The page of a slab that has a block, counted from its first page; for slices that of bit `bit`. */
@@ -227,8 +239,14 @@ pg_noreturn extern void report_slices_damage(Relation index, BlockNumber block);
 extern bool is_bloomslices(Relation index);
 extern void init_slices_page(Page page, PageKind kind, uint64 owner, uint32 number);
 
+/* True if a page is this one and its fields are valid. */
+extern bool is_slices_page(Page page, PageKind kind, uint64 owner, uint32 number);
+
 /* Copies the metapage; an error if it is damaged. */
 extern void read_slices_meta(Relation index, SlicesMeta *meta);
+
+/* Writes the contents of a metapage, with their checksum. */
+extern void write_slices_meta(Page page, const SlicesMeta *meta);
 
 /*
  * Reads and locks page `number` of a slab.  InvalidBuffer if it belongs to another
@@ -237,13 +255,49 @@ extern void read_slices_meta(Relation index, SlicesMeta *meta);
  */
 extern Buffer lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uint32 number, int mode);
 
+/* The same for a slab that may be gone: InvalidBuffer also if the page is damaged. */
+extern Buffer try_slab_page(Relation index, const Slab *slab, uint32 number, int mode);
+
+/* Reads a page to write it anew, in whatever state it is; it is locked exclusively. */
+extern Buffer take_slices_page(Relation index, ForkNumber fork, BlockNumber block);
+
 /* directory.c */
 
 /* A consistent copy, in the current memory context.  Reads one or more pages. */
 extern Directory *read_slices_directory(Relation index);
 
-/* Rows with elements of the index, and pages of its slabs, for the planner: estimates without reading rows. */
+/* Rows with elements for which the slabs have room, for the planner. */
 extern double slices_row_estimate(const Directory *directory);
+
+/* The last slab of a kind, or NULL. */
+extern const Slab *last_slab(const Directory *directory, SlabKind kind);
+
+/* The number of pages of a slab. */
+extern uint32 slab_pages(SlabKind kind, uint32 tiles, uint32 nblocks);
+
+/*
+ * Serializes changes of the directory, and reads it.  Until unlock_slices_directory()
+ * the caller must not take heavyweight locks, which includes access to catalogs.
+ */
+extern Directory *lock_slices_directory(Relation index);
+extern void unlock_slices_directory(Relation index, Directory *directory);
+
+/* Makes a shape that of the index.  The directory is locked. */
+extern void set_slices_shape(Relation index, Directory *directory, const SlicesShape *shape);
+
+/* Makes an empty slab, of one page if it is a list.  The directory is locked. */
+extern Slab append_slab(Relation index, Directory *directory, SlabKind kind);
+
+/* Reserves pages that inserts leave alone until swap_slabs().  Returns the first one. */
+extern BlockNumber reserve_merge_pages(Relation index, uint32 npages);
+
+/* Replaces slabs by others, whose pages have been reserved, written and logged. */
+extern void swap_slabs(Relation index, const Slab *sources, uint32 nsources, const Slab *targets, uint32 ntargets);
+
+/* Writes pages of a new directory; npages >= directory_pages_for(nslabs). */
+extern uint32 directory_pages_for(uint32 nslabs);
+extern void write_slices_directory(Relation index, ForkNumber fork, BlockNumber first, uint32 npages,
+								   uint64 number, const Slab *slabs, uint32 nslabs);
 
 /* rows.c */
 
