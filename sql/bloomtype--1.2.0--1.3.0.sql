@@ -39,7 +39,7 @@ CREATE FUNCTION bloom_query(keys anycompatible) RETURNS bloomquery
 COMMENT ON FUNCTION bloom_query(anycompatible) IS
 	'a key, or all elements of an array, as a query for filters that contain them';
 
-CREATE FUNCTION bloom_query(keys anycompatiblearray, least integer) RETURNS bloomquery
+CREATE FUNCTION bloom_query(keys anycompatiblearray, at_least integer) RETURNS bloomquery
 	AS 'MODULE_PATHNAME', 'bloomquery_make_least' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION bloom_query(anycompatiblearray, integer) IS
 	'a query for filters that contain at least so many of the keys';
@@ -92,7 +92,7 @@ CREATE FUNCTION bloom_contains_all(filter bloomfilter, keys anycompatiblearray) 
 COMMENT ON FUNCTION bloom_contains_all(bloomfilter, anycompatiblearray) IS
 	'does the filter contain all keys?';
 
-CREATE FUNCTION bloom_contains_least(filter bloomfilter, keys anycompatiblearray, least integer) RETURNS boolean
+CREATE FUNCTION bloom_contains_least(filter bloomfilter, keys anycompatiblearray, at_least integer) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloomfilter_contains_least' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
 	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_contains_least(bloomfilter, anycompatiblearray, integer) IS
