@@ -62,6 +62,9 @@ extern bool find_element_type(Oid type, Oid collation, ElementType *element);
 /* The same with errors for what is not supported. */
 extern void require_element_type(Oid type, Oid collation, ElementType *element);
 
+/* The type of the current function's argument; an error if it is unknown. */
+extern Oid	type_of_argument(FunctionCallInfo fcinfo, int argument);
+
 /*
  * Finds how the type of the current function's argument is hashed; an error if
  * unsupported.  Reads the catalog, so callers keep the result per call site.

@@ -14,6 +14,20 @@
 #include "core/filter.h"
 #include "fmgr.h"
 
+/*
+ * Numbers of 32 bits, little-endian: class, least, number of keys.  Then each
+ * key: its length, and its canonical bytes.
+ */
+#define QUERY_AT_CLASS		0
+#define QUERY_AT_LEAST		4
+#define QUERY_AT_COUNT		8
+#define QUERY_HEADER_SIZE	12
+#define QUERY_LENGTH_SIZE	4
+#define QUERY_CLASS_ENUM	3500	/* OID of anyenum: labels of an enum */
+
+/* Loops over keys check for interrupts once per this many. */
+#define CHUNK_KEYS			4096
+
 /* A varlena header and the encoding. */
 typedef struct varlena BloomQuery;
 
@@ -24,7 +38,7 @@ typedef struct OpenQuery
 	bool		is_enum;		/* labels, which SQL does not compare with char(n) */
 	uint32		least;			/* this many of the keys, duplicates each */
 	uint32		nkeys;
-	const uint8 *keys;			/* each: length (32 bits), canonical bytes */
+	const uint8 *keys;			/* each: length, canonical bytes */
 	uint32		size;			/* of keys, in bytes */
 } OpenQuery;
 
@@ -45,5 +59,11 @@ extern BloomQuery *open_query(Datum value, OpenQuery *query);
  */
 extern bool hash_query(const OpenQuery *query, uint32 filter_class, uint64 seed,
 					   uint64 *hashes);
+
+/*
+ * Decodes a query.  Returns NULL, or an untranslated message that says what is
+ * wrong with the bytes.
+ */
+extern const char *decode_query(const uint8 *bytes, uint64 size, OpenQuery *query);
 
 #endif							/* BF_QUERY_H */
