@@ -75,7 +75,10 @@ most_words(const Directory *directory)
 	uint32		result = 1;
 
 	for (uint32 i = 0; i < directory->nslabs; i++)
-		result = Max(result, words_of(&directory->slabs[i]));
+	{
+		if (directory->slabs[i].kind != SLAB_LIST)
+			result = Max(result, words_of(&directory->slabs[i]));
+	}
 	return result;
 }
 
@@ -318,14 +321,21 @@ is_valid_entry(const RowEntry *entry, const Slab *slab)
 		has_bits == (slab->kind != SLAB_LIST);
 }
 
+/* The first row from this one on that the conditions may accept. */
+static inline uint32
+next_candidate(const Search *search, const Slab *slab, uint32 row)
+{
+	return slab->kind == SLAB_LIST ? row : bf_next_row(search->rows, rows_of_slab(slab), row);
+}
+
 /* Adds the rows of a slab that the conditions accept. */
 static bool
 add_rows(Search *search, SlabReader *reader)
 {
-	uint32		nrows = rows_of_slab(reader->slab);
+	const Slab *slab = reader->slab;
+	uint32		nrows = rows_of_slab(slab);
 
-	for (uint32 row = bf_next_row(search->rows, nrows, 0); row < nrows;
-		 row = bf_next_row(search->rows, nrows, row + 1))
+	for (uint32 row = next_candidate(search, slab, 0); row < nrows; row = next_candidate(search, slab, row + 1))
 	{
 		const RowEntry *entry = read_row_entry(reader, row);
 		Hit			hit = {0};
@@ -346,6 +356,18 @@ add_rows(Search *search, SlabReader *reader)
 	return true;
 }
 
+/* The bits of a raw row exist only with its entry. */
+static bool
+find_raw_row(Search *search, SlabReader *reader, bool *left)
+{
+	const RowEntry *entry = read_row_entry(reader, 0);
+
+	if (entry == NULL)
+		return false;
+	*left = entry->kind != ROW_ABSENT;
+	return !*left || find_rows(search, reader, left);
+}
+
 static bool
 search_slab(Search *search, const Slab *slab)
 {
@@ -353,9 +375,9 @@ search_slab(Search *search, const Slab *slab)
 	bool		left = true;
 	bool		found = true;
 
-	if (slab->kind == SLAB_LIST)
-		bf_rows_first(search->rows, words_of(slab), rows_of_slab(slab));
-	else
+	if (slab->kind == SLAB_RAW)
+		found = find_raw_row(search, &reader, &left);
+	else if (slab->kind != SLAB_LIST)
 		found = find_rows(search, &reader, &left);
 	if (found && left)
 		found = add_rows(search, &reader);
