@@ -46,7 +46,7 @@ SHLIB_LINK += -Wl,-Bsymbolic
 endif
 
 # Loops over whole filters are written for the vectoriser.
-src/core/bulk.o src/core/number_bulk.o: CFLAGS += -O3
+src/core/bulk.o src/core/number_bulk.o src/core/slices.o: CFLAGS += -O3
 BITCODE_CFLAGS += -ffp-contract=off
 
 # A build outside the source tree needs its directories there. pg_regress looks for

@@ -22,10 +22,10 @@
 
 #include "bulk.h"
 
-#define BF_TILE_ROWS 127
-#define BF_SLICED_BYTES 8128	/* of a page: a block of a tile, or 512 / t slices */
-#define BF_LEAST_TILES 8		/* of a slab */
-#define BF_MOST_TILES 512
+#define BF_TILE_ROWS	127
+#define BF_SLICED_BYTES	8128	/* on a page */
+#define BF_LEAST_TILES	8		/* of a slab */
+#define BF_MOST_TILES	512
 
 _Static_assert(BF_TILE_ROWS * BF_BLOCK_BYTES == BF_SLICED_BYTES, "a page holds a block of a tile");
 _Static_assert(BF_TILE_ROWS * BF_MOST_TILES / 8 == BF_SLICED_BYTES, "a page holds whole slices");
@@ -161,17 +161,17 @@ bf_next_row(const uint64_t *set, uint32_t nrows, uint32_t row)
  * Counts for each row how many sets it is in.
  *
  * Level i has two planes, whose bits count 2^i: the sum, and a set that waits for
- * another one.  Every second set that reaches a level is added to the sum
- * together with the one that waits, and the carries go to the next level.  An
- * addition thus costs two passes on average, however many levels there are and
- * whatever the sets hold.
+ * another one, if bit i of `added` is set.  Every second set that reaches a level
+ * is added to the sum together with the one that waits, and the carries go to the
+ * next level.  An addition thus costs two passes on average, however many levels
+ * there are and whatever the sets hold.
  */
 typedef struct bf_counts
 {
-	uint64_t   *planes;			/* of level i: 2 * i the sum, 2 * i + 1 the waiting set */
+	uint64_t   *planes;			/* two of each level */
 	uint32_t	nwords;			/* of a set, and of a plane */
 	uint32_t	nlevels;
-	uint64_t	added;			/* sets; a set waits at level i if bit i is set */
+	uint64_t	added;			/* number of sets */
 } bf_counts;
 
 /* The number of levels for up to that many sets. */
