@@ -7,6 +7,7 @@
 #include "bloomslices/bloomslices.h"
 #include "core/format.h"
 #include "core/hash.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 
 void

@@ -9,6 +9,7 @@
 #include "pg/pg_compat.h"
 
 #include "bloomslices/question.h"
+#include "core/sparse.h"
 #include "miscadmin.h"
 #include "query/query.h"
 
@@ -215,7 +216,7 @@ add_bits(BlockTests *tests, const uint8 *block)
 {
 	uint64		words[BF_BLOCK_BYTES / sizeof(uint64)];
 
-	for (int i = 0; i < lengthof(words); i++)
+	for (uint32 i = 0; i < lengthof(words); i++)
 		words[i] = bf_load64(block + i * sizeof(uint64));
 	for (uint32 bit = bf_next_row(words, BF_BLOCK_BITS, 0); bit < BF_BLOCK_BITS;
 		 bit = bf_next_row(words, BF_BLOCK_BITS, bit + 1))
