@@ -259,8 +259,8 @@ resolve_sets(Oid relation, const char *column)
 	AcceptInvalidationMessages();
 	if (column == NULL)
 	{
-		tree.table = lock_table_of_index(relation);
-		check_index_access(relation, tree.table);
+		tree.table = lock_table_of_index(&bloomset_method, relation);
+		check_index_access(&bloomset_method, relation, tree.table);
 		set_value_type_of_index(&tree, relation);
 		search_index(&search, relation, tree.table);
 	}

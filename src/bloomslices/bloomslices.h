@@ -378,6 +378,12 @@ extern SlicesShape slices_shape_option(Relation index);
 extern void define_bloomslices_options(void);
 extern bytea *bloomslices_options(Datum reloptions, bool validate);
 
+/* The operators of an operator class, for scans. */
+#define MATCH_STRATEGY		1	/* @@ */
+#define SUPERSET_STRATEGY	2	/* @>= */
+#define DISTANCE_STRATEGY	3	/* <-> */
+#define MOST_STRATEGY		3
+
 /* scan.c */
 extern IndexScanDesc bloomslices_beginscan(Relation index, int nkeys, int norderbys);
 extern void bloomslices_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys);

@@ -22,10 +22,10 @@
 
 #include "bulk.h"
 
-#define BF_TILE_ROWS 127
-#define BF_SLICED_BYTES 8128	/* of a page: a block of a tile, or 512 / t slices */
-#define BF_LEAST_TILES 8		/* of a slab */
-#define BF_MOST_TILES 512
+#define BF_TILE_ROWS	127
+#define BF_SLICED_BYTES	8128	/* on a page */
+#define BF_LEAST_TILES	8		/* of a slab */
+#define BF_MOST_TILES	512
 
 _Static_assert(BF_TILE_ROWS * BF_BLOCK_BYTES == BF_SLICED_BYTES, "a page holds a block of a tile");
 _Static_assert(BF_TILE_ROWS * BF_MOST_TILES / 8 == BF_SLICED_BYTES, "a page holds whole slices");
@@ -76,11 +76,55 @@ extern void bf_rows_first(uint64_t *set, uint32_t nwords, uint32_t nrows);
  */
 extern bool bf_slice_and(uint64_t *set, const uint8_t *slice, uint32_t slice_bytes);
 
+/*
+ * The same of a bit of blocks that are not sliced: row i has the 64 bytes at
+ * blocks + 64 * i, and the set has no row from nrows on.
+ */
+static inline bool
+bf_rows_with_bit(uint64_t *set, uint32_t nrows, const uint8_t *blocks, uint32_t bit)
+{
+	uint64_t	any = 0;
+
+	assert(bit < BF_BLOCK_BITS);
+	blocks += bit / 8;
+	for (uint32_t first = 0; first < nrows; first += 64, set++)
+	{
+		uint64_t	kept = 0;
+
+		for (uint64_t left = *set; left != 0; left &= left - 1)
+		{
+			uint32_t	i = (uint32_t) __builtin_ctzll(left);
+
+			kept |= (uint64_t) (blocks[(size_t) (first + i) * BF_BLOCK_BYTES] >> bit % 8 & 1) << i;
+		}
+		*set = kept;
+		any |= kept;
+	}
+	return any != 0;
+}
+
 /* Adds the rows of another set. */
 static inline void
 bf_rows_or(uint64_t *set, const uint64_t *other, uint32_t nwords)
 {
 	bf_or((uint8_t *) set, (const uint8_t *) other, (size_t) nwords * sizeof(uint64_t));
+}
+
+/* Keeps only the rows that are also in another set.  False if none is left. */
+static inline bool
+bf_rows_and(uint64_t *set, const uint64_t *other, uint32_t nwords)
+{
+	uint64_t	any = 0;
+
+	for (uint32_t i = 0; i < nwords; i++)
+		any |= set[i] &= other[i];
+	return any != 0;
+}
+
+static inline bool
+bf_has_row(const uint64_t *set, uint32_t row)
+{
+	return set[row / 64] >> row % 64 & 1;
 }
 
 static inline uint64_t
@@ -117,17 +161,17 @@ bf_next_row(const uint64_t *set, uint32_t nrows, uint32_t row)
  * Counts for each row how many sets it is in.
  *
  * Level i has two planes, whose bits count 2^i: the sum, and a set that waits for
- * another one.  Every second set that reaches a level is added to the sum
- * together with the one that waits, and the carries go to the next level.  An
- * addition thus costs two passes on average, however many levels there are and
- * whatever the sets hold.
+ * another one, if bit i of `added` is set.  Every second set that reaches a level
+ * is added to the sum together with the one that waits, and the carries go to the
+ * next level.  An addition thus costs two passes on average, however many levels
+ * there are and whatever the sets hold.
  */
 typedef struct bf_counts
 {
-	uint64_t   *planes;			/* of level i: 2 * i the sum, 2 * i + 1 the waiting set */
+	uint64_t   *planes;			/* two of each level */
 	uint32_t	nwords;			/* of a set, and of a plane */
 	uint32_t	nlevels;
-	uint64_t	added;			/* sets; a set waits at level i if bit i is set */
+	uint64_t	added;			/* number of sets */
 } bf_counts;
 
 /* The number of levels for up to that many sets. */

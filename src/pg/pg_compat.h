@@ -30,6 +30,11 @@
 #define rd_locator rd_node
 #endif
 
+/* PostgreSQL 16 replaced the functions for each kind of object. */
+#if PG_VERSION_NUM < 160000
+#define object_ownercheck(catalog, object, role) pg_class_ownercheck(object, role)
+#endif
+
 /* PostgreSQL 17 renamed the first and added the second, which 15 and 16 do by the setting. */
 #if PG_VERSION_NUM < 170000
 #define MyLocalTransactionId (MyProc->lxid)
