@@ -13,6 +13,16 @@
 /* Interrupts are checked once per this many blocks. */
 #define CHUNK_BLOCKS	(CHUNK_BYTES / BF_BLOCK_BYTES)
 
+/* Other filters are of the same kind before an index has its shape and afterwards. */
+static bool
+can_give_shape(const bf_filter *filter)
+{
+	const bf_params *params = &filter->params;
+
+	return params->layout == BF_BLOCKED && params->m > 0 && params->element_class != BF_CLASS_NONE &&
+		!bf_is_empty(filter);
+}
+
 static RowKind
 kind_of(const SlicesShape *shape, const bf_filter *filter)
 {
@@ -20,11 +30,12 @@ kind_of(const SlicesShape *shape, const bf_filter *filter)
 
 	if (bf_is_empty(filter) && params->element_class == BF_CLASS_NONE)
 		return ROW_EMPTY;
-	if (!is_complete_shape(shape) || params->element_class != shape->element_class || params->seed != shape->seed)
+	if (!can_give_shape(filter) || !is_complete_shape(shape) ||
+		params->element_class != shape->element_class || params->seed != shape->seed)
 		return ROW_CANDIDATE;
 	if (filter->sparse)
 		return ROW_FLAGGED;
-	if (params->layout != BF_BLOCKED || params->k < shape->k)
+	if (params->k < shape->k)
 		return ROW_CANDIDATE;
 	return params->k == shape->k && bf_shape_of(params).nblocks == shape->nblocks ? ROW_EXACT : ROW_FLAGGED;
 }
@@ -98,7 +109,7 @@ complete_shape(SlicesShape *shape, const bf_filter *filter)
 
 	if (is_complete_shape(shape))
 		return true;
-	if (params->element_class == BF_CLASS_NONE || bf_is_empty(filter))
+	if (!can_give_shape(filter))
 		return false;
 	if (shape->nblocks > 0)
 	{
@@ -112,8 +123,6 @@ complete_shape(SlicesShape *shape, const bf_filter *filter)
 		*shape = with_class;
 		return true;
 	}
-	if (params->layout != BF_BLOCKED || params->m == 0)
-		return false;
 	*shape = (SlicesShape)
 	{
 		.element_class = params->element_class, .nblocks = bf_shape_of(params).nblocks, .k = params->k,
