@@ -58,10 +58,7 @@ make_hit_site(FunctionCallInfo fcinfo, bool is_array)
 	return site;
 }
 
-/*
- * Are the last keys those of this argument?  The bytes of an expanded array do
- * not say which elements it has.  Those of a TOAST pointer do.
- */
+/* Are the last keys those of this argument?  Labels of an enum can be renamed. */
 static bool
 has_last_keys(const HitSite *site, const struct varlena *argument, bool is_array)
 {
@@ -102,6 +99,7 @@ open_hit_site(FunctionCallInfo fcinfo, bool is_array)
 
 	if (unlikely(site == NULL))
 		site = make_hit_site(fcinfo, is_array);
+	/* a TOAST pointer identifies a value, a pointer to memory does not */
 	if (VARATT_IS_EXTERNAL(argument) && !VARATT_IS_EXTERNAL_ONDISK(argument))
 		argument = PG_DETOAST_DATUM(PointerGetDatum(argument));
 	if (!has_last_keys(site, argument, is_array))
