@@ -104,6 +104,9 @@ directory_work(PlannerInfo *root, const IndexPath *path, const Directory *direct
 	double		pages = 1 + directory->meta.ndirectory;
 	ListCell   *lc;
 
+	/* without a condition all entries are read */
+	for (uint32 i = 0; i < directory->nslabs && clauses == NIL; i++)
+		pages += rows_pages_of(&directory->slabs[i]);
 	foreach(lc, list_concat(clauses, path->indexorderbys))
 	{
 		Node	   *node = lfirst(lc);
