@@ -47,6 +47,24 @@ read_slab_page(SlabReader *reader, uint32 number)
 	return BufferGetPage(reader->buffer);
 }
 
+/*
+ * Lets the server or the processor fetch size bytes at an offset of a page before they
+ * are read.  Without it every page waits for memory, or the disk, by itself.
+ */
+static inline void
+prefetch_slab_page(Relation index, const Slab *slab, uint32 number, uint32 offset, uint32 size)
+{
+	Buffer		buffer = PrefetchBuffer(index, MAIN_FORKNUM, slab->first + number).recent_buffer;
+	const char *page;
+
+	if (!BufferIsValid(buffer))
+		return;
+	page = BufferGetPage(buffer);
+	__builtin_prefetch(page);
+	for (uint32 at = 0; at < size; at += PG_CACHE_LINE_SIZE / 2)
+		__builtin_prefetch(page + SLICES_OFFSET + offset + at);
+}
+
 /* The entry of a row, as read_slab_page(). */
 static inline const RowEntry *
 read_row_entry(SlabReader *reader, uint32 row)

@@ -110,6 +110,26 @@ allocate_sets(Search *search)
 		search->planes = allocate_words(planes);
 }
 
+/* The processor continues by itself after this many bytes. */
+#define PREFETCHED_BYTES	512
+
+static void
+prefetch_tests(const Search *search, const Slab *slab)
+{
+	const BlockTests *tests = search->tests;
+
+	if (slab->kind != SLAB_SLICES)
+		return;
+	for (uint32 i = 0; i < tests->ntests; i++)
+	{
+		uint32		bit = tests->tests[i].bit;
+		uint32		size = slice_bytes_of(slab);
+
+		prefetch_slab_page(search->index, slab, bits_page_of(slab, tests->block, bit),
+						   bit % (BF_BLOCK_BITS / slab->tiles) * size, Min(size, PREFETCHED_BYTES));
+	}
+}
+
 /*
  * Keeps the rows of a set that have a bit; *left is false if there is none.
  */
@@ -147,6 +167,7 @@ find_all(Search *search, SlabReader *reader, const Question *question, uint64 *r
 	tests->next = 0;
 	while (next_block_tests(question, tests))
 	{
+		prefetch_tests(search, reader->slab);
 		for (uint32 i = 0; i < tests->ntests; i++)
 		{
 			if (!keep_rows_with_bit(reader, tests->block, tests->tests[i].bit, rows, &left))
