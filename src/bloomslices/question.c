@@ -41,10 +41,10 @@ set_verdicts(Question *question, Verdict exact, Verdict flagged, Verdict candida
 
 /* The index cannot answer: the scan does, of every row that has a filter. */
 static void
-recheck_all(Question *question)
+recheck_all(Question *question, Verdict empty)
 {
 	question->mode = ASK_NOTHING;
-	set_verdicts(question, VERDICT_MAYBE, VERDICT_MAYBE, VERDICT_MAYBE, VERDICT_MAYBE);
+	set_verdicts(question, VERDICT_MAYBE, VERDICT_MAYBE, VERDICT_MAYBE, empty);
 }
 
 /* Opens a query and hashes its keys.  False if filters of the index cannot answer it. */
@@ -58,7 +58,7 @@ open_keys(Question *question, const SlicesShape *shape, Datum value)
 	question->shape = slices_bf_shape(shape);
 	question->nkeys = query.nkeys;
 	question->least = query.least;
-	if (shape->nblocks == 0 || shape->element_class == BF_CLASS_NONE)
+	if (!is_complete_shape(shape))
 		return false;
 	hashes = MemoryContextAllocHuge(CurrentMemoryContext, Max((Size) query.nkeys, 1) * sizeof(*hashes));
 	if (!hash_query(&query, shape->element_class, shape->seed, hashes))
@@ -71,17 +71,17 @@ open_keys(Question *question, const SlicesShape *shape, Datum value)
 static void
 prepare_match(Question *question, const SlicesShape *shape, Datum value)
 {
-	if (!open_keys(question, shape, value))
+	bool		answers = open_keys(question, shape, value);
+	Verdict		empty = question->least == 0 ? VERDICT_YES : VERDICT_NO;
+
+	if (!answers)
 	{
-		recheck_all(question);
+		recheck_all(question, empty);
 		return;
 	}
 	if (question->least == 0 || question->least > question->nkeys)
 	{
-		bool		passes = question->least == 0;
-
-		set_verdicts(question, passes ? VERDICT_YES : VERDICT_NO, passes ? VERDICT_YES : VERDICT_NO,
-					 VERDICT_MAYBE, passes ? VERDICT_YES : VERDICT_NO);
+		set_verdicts(question, empty, empty, VERDICT_MAYBE, empty);
 		return;
 	}
 	question->mode = question->least == question->nkeys ? ASK_ALL :
@@ -127,7 +127,7 @@ prepare_superset(Question *question, const SlicesShape *shape, Datum value)
 	open_value(value, BF_FILTER, &filter);
 	if (!has_shape(&filter, shape))
 	{
-		recheck_all(question);
+		recheck_all(question, VERDICT_MAYBE);
 		return;
 	}
 	question->shape = slices_bf_shape(shape);
@@ -170,7 +170,7 @@ prepare_distance(Question *question, const SlicesShape *shape, const ScanKeyData
 		return;
 	if (!open_keys(question, shape, key->sk_argument))
 	{
-		recheck_all(question);
+		recheck_all(question, VERDICT_NO);
 		return;
 	}
 	question->mode = question->nkeys == 0 ? ASK_NOTHING : ASK_LEAST;

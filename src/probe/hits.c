@@ -6,6 +6,7 @@
 
 #include "core/block.h"
 #include "miscadmin.h"
+#include "pg/memory.h"
 #include "probe/filter_cache.h"
 #include "query/keys.h"
 #include "utils/memutils.h"
@@ -57,17 +58,14 @@ make_hit_site(FunctionCallInfo fcinfo, bool is_array)
 	return site;
 }
 
-/*
- * Are the last keys those of this argument?  The bytes of an expanded array do
- * not say which elements it has.  Those of a TOAST pointer do.
- */
+/* Are the last keys those of this argument?  Labels of an enum can be renamed. */
 static bool
 has_last_keys(const HitSite *site, const struct varlena *argument, bool is_array)
 {
 	return site->argument != NULL &&
 		(!is_array || site->keys.element.is_stable) &&
 		VARSIZE_ANY(argument) == VARSIZE_ANY(site->argument) &&
-		memcmp(argument, site->argument, VARSIZE_ANY(argument)) == 0;
+		equal_bytes((const uint8 *) argument, (const uint8 *) site->argument, VARSIZE_ANY(argument));
 }
 
 /* Keeps the keys.  After an error the call site has none. */
@@ -84,7 +82,7 @@ take_keys(HitSite *site, struct varlena *argument, bool is_array)
 	MemoryContextReset(site->context);
 	caller = MemoryContextSwitchTo(site->context);
 	copy = palloc(size);
-	memcpy(copy, argument, size);
+	copy_bytes((uint8 *) copy, (const uint8 *) argument, size);
 	query = is_array ? PointerGetDatum(make_query(&site->keys, PointerGetDatum(copy)))
 		: PointerGetDatum(copy);
 	open_query(query, &site->query);
@@ -101,6 +99,7 @@ open_hit_site(FunctionCallInfo fcinfo, bool is_array)
 
 	if (unlikely(site == NULL))
 		site = make_hit_site(fcinfo, is_array);
+	/* a TOAST pointer identifies a value, a pointer to memory does not */
 	if (VARATT_IS_EXTERNAL(argument) && !VARATT_IS_EXTERNAL_ONDISK(argument))
 		argument = PG_DETOAST_DATUM(PointerGetDatum(argument));
 	if (!has_last_keys(site, argument, is_array))

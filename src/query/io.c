@@ -6,6 +6,7 @@
 #include "pg/pg_compat.h"
 
 #include "libpq/pqformat.h"
+#include "pg/memory.h"
 #include "query/query.h"
 #include "value/hex.h"
 
@@ -62,7 +63,7 @@ copy_of(const char *bytes, Size size)
 	bytea	   *copy = palloc(VARHDRSZ + size);
 
 	SET_VARSIZE(copy, VARHDRSZ + size);
-	memcpy(VARDATA(copy), bytes, size);
+	copy_bytes((uint8 *) VARDATA(copy), (const uint8 *) bytes, size);
 	return copy;
 }
 
