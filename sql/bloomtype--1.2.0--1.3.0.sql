@@ -108,7 +108,7 @@ ALTER FUNCTION bloom_contained(anycompatible, bloomfilter) SUPPORT bloom_contain
 CREATE FUNCTION bloomslices_handler(internal) RETURNS index_am_handler
 	AS 'MODULE_PATHNAME' LANGUAGE C;
 COMMENT ON FUNCTION bloomslices_handler(internal) IS
-	'index access method handler';
+	'index access method handler of bloomslices';
 
 CREATE ACCESS METHOD bloomslices TYPE INDEX HANDLER bloomslices_handler;
 COMMENT ON ACCESS METHOD bloomslices IS
