@@ -408,6 +408,14 @@ CREATE FUNCTION estimate() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN EXECUTE 'EXPLAIN SELECT FROM parts WHERE x <@ constant()'; END $$;
 CREATE UNLOGGED TABLE keys AS SELECT generate_series(1, 1000) AS x;
 CREATE INDEX keys_set ON keys USING bloomset (x) WITH (expected_items = 2e8);
+CREATE UNLOGGED TABLE filters AS SELECT bloom_agg(i * 1000 + x, 200000) AS f, i
+FROM generate_series(1, 60) AS i, generate_series(1, 100000) AS x GROUP BY i;
+CREATE INDEX filters_slices ON filters USING bloomslices (f);
+CREATE FUNCTION search(condition text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    SET LOCAL enable_seqscan = off;
+    EXECUTE 'SELECT FROM filters WHERE ' || condition;
+END $$;
 CREATE FUNCTION rebuild() RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'REINDEX INDEX keys_set'; END $$;
 """
 
@@ -433,6 +441,13 @@ TIMED = {
     "bloomset_filters": "SELECT (bloomset_filters('keys', 'x')).generation FROM generate_series(1, 1000)",
     "bloomset_info": "SELECT bloomset_info('keys_set') FROM generate_series(1, 1000)",
     "bloomset_check": "SELECT bloomset_check('keys_set') FROM generate_series(1, 1000)",
+    "bloomslices, many keys": "SELECT search('f @@ bloom_query(ARRAY(SELECT generate_series(1, 1000000)), 500000)')"
+    " FROM generate_series(1, 1000)",
+    "bloomslices, superset": "SELECT search('f @>= (SELECT bloom_union_agg(f) FROM filters WHERE i < 50)')"
+    " FROM generate_series(1, 1000)",
+    "bloomslices_info": "SELECT bloomslices_info('filters_slices') FROM generate_series(1, 1000000)",
+    "bloomslices_check": "SELECT bloomslices_check('filters_slices') FROM generate_series(1, 1000)",
+    "bloomslices_merge": "SELECT bloomslices_merge('filters_slices') FROM generate_series(1, 1000000)",
 }
 expressions.extend(TIMED.values())
 
@@ -456,7 +471,7 @@ def test_statement_timeout():
 
 # Functions whose time does not grow with a filter's size.
 BRIEF = {"bloom_create", "bloom_bytes", "bloom_create_counter", "bloom_counter_bytes", "bloom_contains_joinsel",
-         "bloom_contains_support", "bloomset_handler"}
+         "bloom_contains_support", "bloomset_handler", "bloomslices_handler"}
 
 COVERED = """
 WITH member AS (SELECT classid, objid FROM pg_depend WHERE deptype = 'e'

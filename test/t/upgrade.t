@@ -281,8 +281,18 @@ SET_DEPENDENTS = [
      "SELECT * FROM asked"),
 ]  # fmt: skip
 
+SLICES_DEPENDENTS = [
+    ("table of queries", "CREATE TABLE queries AS SELECT g AS id, bloom_query(ARRAY[g, g + 1], 1) AS q FROM generate_series(1, 9) AS g",
+     "SELECT id, f <-> q FROM kept JOIN queries USING (id) WHERE f @@ q ORDER BY id"),
+    ("bloomslices index", "CREATE INDEX slices ON kept USING bloomslices (f)",
+     "SELECT id FROM kept WHERE f @> 5 ORDER BY id"),
+    ("view of bloomslices functions", "CREATE VIEW sliced AS SELECT rows FROM bloomslices_info('slices')",
+     "SELECT * FROM sliced"),
+]  # fmt: skip
+
 # The first version that has what each list depends on.
-DEPENDENTS = {"1.0.0": FILTER_DEPENDENTS, "1.1.0": COUNTER_DEPENDENTS, "1.2.0": SET_DEPENDENTS}
+DEPENDENTS = {"1.0.0": FILTER_DEPENDENTS, "1.1.0": COUNTER_DEPENDENTS, "1.2.0": SET_DEPENDENTS,
+              "1.3.0": SLICES_DEPENDENTS}  # fmt: skip
 
 
 def number(version):
