@@ -35,6 +35,7 @@ typedef struct Source
 	/* of chosen ones */
 	uint64		first;			/* of its rows among those of all sources */
 	uint16	   *rows;			/* which are alive */
+	uint8	   *blocks;			/* of a raw one: the next blocks */
 } Source;
 
 typedef struct Merge
@@ -48,6 +49,7 @@ typedef struct Merge
 	RowEntry   *entries;
 	uint8	   *slices;			/* a block of a source, as it is stored */
 	uint8	   *block;			/* and by rows */
+	uint32		raw_blocks;		/* that are read at once of a raw source */
 } Merge;
 
 static Buffer
@@ -284,10 +286,24 @@ copy_page(Merge *merge, const Slab *slab, uint32 number, uint32 offset, Size siz
 	UnlockReleaseBuffer(buffer);
 }
 
+/* A raw page has up to 127 blocks, and blocks are read in order. */
+static void
+read_raw_block(Merge *merge, const Source *source, uint32 block)
+{
+	uint32		in_page = block % BF_TILE_ROWS;
+	uint32		ahead = in_page % merge->raw_blocks;
+
+	if (ahead == 0)
+		copy_page(merge, &source->slab, bits_page_of(&source->slab, block, 0), in_page * BF_BLOCK_BYTES,
+				  Min(merge->raw_blocks, BF_TILE_ROWS - in_page) * BF_BLOCK_BYTES, source->blocks);
+	memcpy(merge->block, source->blocks + ahead * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
+}
+
 /* Reads a block of all rows of a source into merge->block. */
 static void
-read_block(Merge *merge, const Slab *slab, uint32 block)
+read_block(Merge *merge, const Source *source, uint32 block)
 {
+	const Slab *slab = &source->slab;
 	uint32		number = bits_page_of(slab, block, 0);
 
 	vacuum_delay();
@@ -297,7 +313,7 @@ read_block(Merge *merge, const Slab *slab, uint32 block)
 			copy_page(merge, slab, number, 0, BF_SLICED_BYTES, merge->block);
 			break;
 		case SLAB_RAW:
-			copy_page(merge, slab, number, block % BF_TILE_ROWS * BF_BLOCK_BYTES, BF_BLOCK_BYTES, merge->block);
+			read_raw_block(merge, source, block);
 			break;
 		default:
 			for (uint32 i = 0; i < slab->tiles; i++)
@@ -322,7 +338,7 @@ read_rows(void *state, uint32 block, uint64 first, uint32 n, uint8 *rows)
 
 		if (!source->chosen || from >= to)
 			continue;
-		read_block(merge, &source->slab, block);
+		read_block(merge, source, block);
 		for (uint64 row = from; row < to; row++)
 			memcpy(rows + (row - first) * BF_BLOCK_BYTES,
 				   merge->block + (Size) source->rows[row - source->first] * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
@@ -381,14 +397,24 @@ static void
 allocate_blocks(Merge *merge)
 {
 	uint32		tiles = 1;
+	uint32		nraw = 1;
 
 	for (uint32 i = 0; i < merge->nsources; i++)
 	{
-		if (merge->sources[i].chosen && has_bits(&merge->sources[i]))
-			tiles = Max(tiles, merge->sources[i].slab.tiles);
+		const Source *source = &merge->sources[i];
+
+		if (source->chosen && has_bits(source))
+			tiles = Max(tiles, source->slab.tiles);
+		nraw += source->chosen && source->slab.kind == SLAB_RAW;
 	}
 	merge->slices = palloc((Size) tiles * BF_SLICED_BYTES);
 	merge->block = palloc((Size) tiles * BF_SLICED_BYTES);
+	merge->raw_blocks = Max(Min(merge->memory / nraw / BF_BLOCK_BYTES, BF_TILE_ROWS), 1);
+	for (uint32 i = 0; i < merge->nsources; i++)
+	{
+		if (merge->sources[i].chosen && merge->sources[i].slab.kind == SLAB_RAW)
+			merge->sources[i].blocks = palloc(merge->raw_blocks * BF_BLOCK_BYTES);
+	}
 }
 
 /* Replaces the chosen sources. */

@@ -57,8 +57,6 @@ write_to_pages(Relation index, const PageWrite *writes, int n)
 	XLogRecPtr	lsn;
 
 	Assert(n <= MAX_PAGE_WRITES);
-	if (logged)
-		XLogEnsureRecordSpace(n - 1, 2 * n);
 	START_CRIT_SECTION();
 	for (int i = 0; i < n; i++)
 	{

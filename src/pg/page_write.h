@@ -23,11 +23,8 @@ typedef struct PageWrite
 	const void *bytes;
 } PageWrite;
 
-#ifdef DIRECT_GENERIC_WAL
-#define MAX_PAGE_WRITES	32		/* see XLR_MAX_BLOCK_ID */
-#else
+/* generic_redo() has room for no more. */
 #define MAX_PAGE_WRITES	MAX_GENERIC_XLOG_PAGES
-#endif
 
 /*
  * Makes up to MAX_PAGE_WRITES changes of as many pages.  The pages have no special
