@@ -1,7 +1,7 @@
 /*
  * validate.c
  *		amvalidate() for the operator classes of bloomslices: the operators that
- *		search.c answers, and no support function.
+ *		search.c answers.
  */
 #include "pg/pg_compat.h"
 
@@ -45,7 +45,6 @@ bloomslices_validate(Oid opclass)
 	HeapTuple	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclass));
 	Oid			family;
 	CatCList   *operators;
-	CatCList   *functions;
 	bool		result = true;
 
 	if (!HeapTupleIsValid(tuple))
@@ -67,15 +66,5 @@ bloomslices_validate(Oid opclass)
 		result = false;
 	}
 	ReleaseCatCacheList(operators);
-
-	functions = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(family));
-	if (functions->n_members > 0)
-	{
-		ereport(INFO,
-				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("operator families of bloomslices have no support functions")));
-		result = false;
-	}
-	ReleaseCatCacheList(functions);
 	return result;
 }

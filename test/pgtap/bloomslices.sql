@@ -114,7 +114,7 @@ FROM unnest(ARRAY[pg_temp.make_filter('dense', 5), pg_temp.make_filter('sparse',
     pg_temp.add_elements(bloom_create(200, 0.01), 5, 1), pg_temp.add_elements(bloom_create(200, 0.01), 12, 30),
     pg_temp.make_filter('dense', 7) & pg_temp.make_filter('dense', 8), pg_temp.make_filter('no elements', 1),
     pg_temp.make_filter('seed', 5), pg_temp.make_filter('classic', 5), pg_temp.make_filter('other size', 5),
-    pg_temp.make_filter('text', 5), (SELECT bloom_agg(1) FILTER (WHERE false))]) g;
+    pg_temp.make_filter('text', 5), pg_temp.add_elements(bloom_create(200, 0.01), 5, 100), (SELECT bloom_agg(1) FILTER (WHERE false))]) g;
 
 -- Orders: distances alone, because rows of one distance may come in any order.
 CREATE TABLE orders (query text);
@@ -220,6 +220,31 @@ INSERT INTO large VALUES (10, bloom_create(50000, 0.01)), (11, bloom_add(bloom_c
 SELECT is(pg_temp.difference(format('SELECT ctid FROM large WHERE f @> %s', k)), NULL, 'large: ' || k)
 FROM unnest(ARRAY[1001, 5000, 12345, 20999, -4]) k;
 SELECT is(bloomslices_check('large_f')::text, '', 'large: bloomslices_check');
+
+-- Operator classes that cannot work. INFO messages are no output.
+SET LOCAL client_min_messages = error;
+CREATE FUNCTION pg_temp.near(bloomfilter, bloomquery) RETURNS float8 IMMUTABLE LANGUAGE sql AS 'SELECT 1.0::float8';
+CREATE OPERATOR public.<~> (LEFTARG = bloomfilter, RIGHTARG = bloomquery, FUNCTION = pg_temp.near);
+CREATE FUNCTION pg_temp.amvalidates(members text, type text DEFAULT 'bloomfilter') RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    valid boolean;
+BEGIN
+    EXECUTE format('CREATE OPERATOR CLASS public.other_ops FOR TYPE %s USING bloomslices AS %s', type, members);
+    SELECT amvalidate(oid) INTO STRICT valid FROM pg_opclass WHERE opcname = 'other_ops';
+    DROP OPERATOR FAMILY public.other_ops USING bloomslices;
+    RETURN valid;
+END
+$$;
+SELECT is(pg_temp.amvalidates(members, type), valid, format('amvalidate of %s: %s', type, members))
+FROM (VALUES ('OPERATOR 1 @@ (bloomfilter, bloomquery)', 'bloomfilter', true),
+    ('OPERATOR 2 @>= (bloomfilter, bloomfilter)', 'bloomfilter', true),
+    ('OPERATOR 3 <-> (bloomfilter, bloomquery) FOR ORDER BY pg_catalog.integer_ops', 'bloomfilter', true),
+    ('OPERATOR 1 @>= (bloomfilter, bloomfilter)', 'bloomfilter', false),
+    ('OPERATOR 2 @@ (bloomfilter, bloomquery)', 'bloomfilter', false),
+    ('OPERATOR 3 @@ (bloomfilter, bloomquery)', 'bloomfilter', false),
+    ('OPERATOR 2 = (bloomcounter, bloomcounter)', 'bloomcounter', false),
+    ('OPERATOR 3 public.<~> (bloomfilter, bloomquery) FOR ORDER BY pg_catalog.float_ops', 'bloomfilter', false))
+    v (members, type, valid);
 
 SELECT * FROM finish();
 ROLLBACK;

@@ -65,7 +65,6 @@ QUERIES = [
     "SELECT id FROM {t} WHERE f @> 20050 ORDER BY id", "SELECT id FROM {t} WHERE f @> 31000 ORDER BY id",
     "SELECT id FROM {t} WHERE f @> -77 ORDER BY id",
     "SELECT id FROM {t} WHERE bloom_contains_least(f, ARRAY(SELECT generate_series(20000, 20200)), 40) ORDER BY id",
-    "SELECT id FROM {t} WHERE f @>= (SELECT f FROM {t} WHERE id = 300) ORDER BY id",
 ]  # fmt: skip
 ORDERED = "SELECT f <-> q FROM {t}, bloom_query(ARRAY(SELECT generate_series(20000, 20200))) AS q ORDER BY " \
     "{t}.f <-> bloom_query(ARRAY(SELECT generate_series(20000, 20200)))"
