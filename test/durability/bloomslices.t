@@ -259,7 +259,7 @@ def caught_up():
 
 def start_standby():
     # Synchronous replication is off, so the standby is behind, sometimes far.
-    primary.init("--data-checksums", **SETTINGS, hot_standby="on", autovacuum="off").start()
+    primary.init("--data-checksums", **SETTINGS, hot_standby="on", autovacuum="off", wal_keep_size="'4GB'").start()
     primary.run("createdb", DATABASE)
     primary.sql(SCHEMA)
     primary.run("pg_basebackup", "--pgdata", standby.data, "--write-recovery-conf", "--no-sync", "--checkpoint=fast",
