@@ -178,6 +178,16 @@ def definitions():
         wrong = differences(session, "fleeting", KEYS)
         session.ask("VACUUM fleeting")
         ok(not wrong + differences(session, "fleeting", KEYS), "a temporary table", *wrong)
+        session.ask("CREATE TEMP TABLE emptied (id int, f bloomfilter) ON COMMIT DELETE ROWS; "
+                    "CREATE INDEX emptied_f ON emptied USING bloomslices (f)")
+        wrong = []
+        for nulls, some in (0, 400), (400, 10), (0, 40):
+            session.ask("BEGIN")
+            session.ask(f"INSERT INTO emptied SELECT i, NULL FROM generate_series(1, {nulls}) AS i")
+            session.ask(f"INSERT INTO emptied {filters(60, some, 100 + some)}")
+            wrong += differences(session, "emptied", KEYS) + check(session, "emptied_f")
+            session.ask("COMMIT")
+        ok(not wrong, "a table that each transaction empties", *wrong)
         session.ask("BEGIN")
         for number in range(30):
             session.ask(f"SAVEPOINT s; INSERT INTO parted {filters(60, 9, 200, first=20000 + number)}")
