@@ -398,9 +398,14 @@ reserve_merge_pages(Relation index, uint32 npages, uint32 nslabs, uint64 *number
 	BlockNumber first;
 	Slab	   *free;
 
-	/* the range of a cancelled merge is free */
-	directory->meta.merge_pages = 0;
-	first = find_room(index, directory, npages, &free);
+	/* the range of a cancelled merge is free, and serves this one if it can */
+	if (directory->meta.merge_pages >= npages)
+		first = directory->meta.merge_first;
+	else
+	{
+		directory->meta.merge_pages = 0;
+		first = find_room(index, directory, npages, &free);
+	}
 	directory->meta.merge_first = first;
 	directory->meta.merge_pages = npages;
 	*number = directory->meta.next_number;
