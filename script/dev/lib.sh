@@ -166,12 +166,13 @@ remove_work() {
 }
 
 # A script that counts tests says "trap tell_counts EXIT".
-passed=0 failed=0
+passed=0 failed=0 skipped=
 
 # Adds the assertions in a file of TAP. A bad exit status $1 is at least one failure.
 count_tap() {
     local good bad
-    good=$(grep -cE '^ok [0-9]' "$2") || true
+    good=$(grep -E '^ok [0-9]' "$2" | grep -cvE '^ok [0-9]+ # SKIP ') || true
+    skipped+=$(sed -nE 's/^ok [0-9]+ # SKIP /; skipped: /p' "$2")
     bad=$(grep -cE '^not ok [0-9]' "$2") || true
     (($1 == 0 || bad > 0)) || bad=1
     passed=$((passed + good)) failed=$((failed + bad))
@@ -200,7 +201,7 @@ tell_counts() {
     local status=$?
     ((status == 0 || failed > 0)) || failed=1
     remove_work
-    echo "$passed passed, $failed failed"
+    echo "$passed passed, $failed failed${skipped//$'\n'/}"
     ((failed == 0 && passed > 0)) || exit 1
 }
 

@@ -234,8 +234,11 @@ extern bool bloomset_insert(Relation index, Datum *values, bool *isnull, ItemPoi
 
 /* grow.c */
 
-/* Appends a generation if the last one known to the backend is full. */
-extern void grow_bloomset(Relation index);
+/*
+ * Appends a generation if the last one known to the backend is full.  If another
+ * session does so, waits for it or returns.
+ */
+extern void grow_bloomset(Relation index, bool wait);
 
 /* build.c */
 extern IndexBuildResult *bloomset_build(Relation heap, Relation index, struct IndexInfo *info);

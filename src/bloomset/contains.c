@@ -2,27 +2,27 @@
  * contains.c
  *		bloomset_contains(), and what its call sites remember.
  *
- * Finding the sets takes microseconds to milliseconds, asking them a fraction of
- * that, so a call site keeps what it found.  It finds the sets anew
+ * Finding the sets takes microseconds to milliseconds, even with tree_cache.c, and
+ * asking them a fraction of that, so a call site keeps what it found.  It finds the
+ * sets anew
  *
  * - in another transaction, since locks end with a transaction;
  * - after a subtransaction has aborted, which may have taken the locks with it;
- * - after an invalidation of any relation or role: an index may be dropped or
- *   rebuilt, a partition attached, a privilege revoked;
+ * - after an invalidation of any relation, role, schema or database: an index may be
+ *   dropped or rebuilt, a partition attached, a privilege revoked;
  * - for another user or relation.
  */
 #include "pg/pg_compat.h"
 
-#include "access/xact.h"
 #include "bloomset/lookup.h"
 #include "bloomset/tree.h"
+#include "bloomset/tree_cache.h"
 #include "miscadmin.h"
 #include "pg/sql_function.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 
 typedef struct ContainsSite
 {
@@ -36,49 +36,12 @@ typedef struct ContainsSite
 	Lookup		lookup;
 } ContainsSite;
 
-/* Increases whenever sites must find their sets anew. */
-static uint64 revocations;
-
-static void
-revoke_by_relation(Datum argument, Oid relation)
-{
-	revocations++;
-}
-
-static void
-revoke_by_role(Datum argument, int cache, uint32 hash)
-{
-	revocations++;
-}
-
-static void
-revoke_by_abort(SubXactEvent event, SubTransactionId self, SubTransactionId parent, void *argument)
-{
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		revocations++;
-}
-
-static void
-register_revocations(void)
-{
-	static bool registered;
-
-	if (registered)
-		return;
-	CacheRegisterRelcacheCallback(revoke_by_relation, (Datum) 0);
-	CacheRegisterSyscacheCallback(AUTHOID, revoke_by_role, (Datum) 0);
-	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, revoke_by_role, (Datum) 0);
-	RegisterSubXactCallback(revoke_by_abort, NULL);
-	registered = true;
-}
-
 static ContainsSite *
 make_site(FunctionCallInfo fcinfo)
 {
 	MemoryContext parent = fcinfo->flinfo->fn_mcxt;
 	ContainsSite *site = MemoryContextAllocZero(parent, sizeof(ContainsSite));
 
-	register_revocations();
 	site->context = AllocSetContextCreate(parent, "bloomset_contains", ALLOCSET_SMALL_SIZES);
 	fcinfo->flinfo->fn_extra = site;
 	return site;
@@ -87,7 +50,7 @@ make_site(FunctionCallInfo fcinfo)
 static inline bool
 is_current(const ContainsSite *site, Oid relation, const NameData *column)
 {
-	return site->relation == relation && site->revocation == revocations &&
+	return site->relation == relation && site->revocation == bloomset_revocations &&
 		site->transaction == MyLocalTransactionId && site->user == GetUserId() &&
 		(column == NULL || strcmp(NameStr(site->column), NameStr(*column)) == 0);
 }
@@ -100,7 +63,7 @@ find_sets(ContainsSite *site, FunctionCallInfo fcinfo, Oid relation, const NameD
 	MemoryContext former;
 
 	site->relation = InvalidOid;
-	site->revocation = revocations;
+	site->revocation = bloomset_revocations;
 	MemoryContextReset(site->context);
 	former = MemoryContextSwitchTo(site->context);
 	site->tree = resolve_sets(relation, column == NULL ? NULL : NameStr(*column));

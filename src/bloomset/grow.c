@@ -2,11 +2,12 @@
  * grow.c
  *		Appending a generation to a full bloomset.
  *
- * The page lock on the metapage serializes growth.  Writers never wait for it: they
- * go on in the last generation.  The pages of the new one are initialized and logged
- * before the metapage names them.  A growth that was cancelled leaves pages behind
- * the last generation, and the next one goes on after them, so that a
- * statement_timeout delays growth but does not prevent it.
+ * The page lock on the metapage serializes growth.  Writers go on in the last
+ * generation meanwhile, and wait only if that gets so many elements that its rate, and
+ * with it the set's, would be too high for good.  The pages of the new one are
+ * initialized and logged before the metapage names them.  A growth that was cancelled
+ * leaves pages behind the last generation, and the next one goes on after them, so that
+ * a statement_timeout delays growth but does not prevent it.
  */
 #include "pg/pg_compat.h"
 
@@ -176,14 +177,16 @@ append_generation(Relation index, BloomsetMeta *meta)
 }
 
 void
-grow_bloomset(Relation index)
+grow_bloomset(Relation index, bool wait)
 {
 	uint32		known = bloomset_state(index, false)->meta.ngenerations;
 	BloomsetMeta meta = bloomset_state(index, true)->meta;
 
 	if (meta.ngenerations > known || known == MAX_GENERATIONS || !is_full(index, &meta))
 		return;
-	if (!ConditionalLockPage(index, BLOOMSET_META_PAGE, ExclusiveLock))
+	if (wait)
+		LockPage(index, BLOOMSET_META_PAGE, ExclusiveLock);
+	else if (!ConditionalLockPage(index, BLOOMSET_META_PAGE, ExclusiveLock))
 		return;					/* another session appends it */
 	/* no catalog access under the lock */
 	read_metapage(index, &meta);

@@ -8,20 +8,45 @@
  */
 #include "pg/pg_compat.h"
 
+#include <math.h>
+
 #include "bloomset/bloomset.h"
 #include "storage/predicate.h"
 
 /* A page that is over its share looks this often, in elements, whether the set is full. */
 #define GROWTH_INTERVAL	32
 
-/* Is it time to look whether the generation of this page is full? */
-static bool
-is_over_share(const Generation *generation, uint32 number, uint32 elements)
+/* The elements of a page when its generation is full. */
+static uint32
+share_of_page(const Generation *generation, uint32 number)
 {
-	uint32		share = (uint32) (full_elements(generation) / generation->nblocks *
-								  blocks_in_page(generation, number));
+	return (uint32) (full_elements(generation) / generation->nblocks *
+					 blocks_in_page(generation, number));
+}
 
-	return elements > share && (elements - share) % GROWTH_INTERVAL == 1;
+/*
+ * How far writers may exceed the share of a page while another session appends a
+ * generation: a sixteenth, and four standard deviations, since pages get unequal
+ * numbers.
+ */
+static uint32
+slack_of_page(const Generation *generation, uint32 share)
+{
+	return share / 16 + (pages_of(generation) > 1 ? 4 * (uint32) sqrt(share) : 0);
+}
+
+/* Appends a generation if it is time; elements are those of the page. */
+static void
+grow_if_full(Relation index, const Generation *generation, uint32 number, uint32 elements)
+{
+	uint32		share = share_of_page(generation, number);
+	bool		wait;
+
+	if (likely(elements <= share))
+		return;
+	wait = elements - share > slack_of_page(generation, share);
+	if (wait || (elements - share) % GROWTH_INTERVAL == 1)
+		grow_bloomset(index, wait);
 }
 
 /*
@@ -48,8 +73,7 @@ add_hash(Relation index, uint64 hash, uint32 generations)
 	UnlockReleaseBuffer(buffer);
 	if (BufferIsValid(first))
 		UnlockReleaseBuffer(first);
-	if (unlikely(is_over_share(generation, place.number, elements)))
-		grow_bloomset(index);
+	grow_if_full(index, generation, place.number, elements);
 }
 
 bool

@@ -16,6 +16,7 @@
 #include "bloomset/access.h"
 #include "bloomset/bloomset.h"
 #include "bloomset/tree.h"
+#include "bloomset/tree_cache.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
@@ -36,6 +37,7 @@ typedef struct Search
 	List	   *indexes;		/* else these */
 	bool		found;			/* a set, even if it cannot answer */
 	List	   *leaves;			/* SetLeaf */
+	List	   *locked;			/* relations, apart from the one asked for */
 } Search;
 
 static bool
@@ -64,8 +66,8 @@ may_be_compressed(Relation table)
 
 	if (schema != NULL && strcmp(schema, "_timescaledb_internal") == 0)
 		return true;
-	return OidIsValid(get_extension_oid("timescaledb", true)) &&
-		!table->rd_rel->relispartition && has_superclass(RelationGetRelid(table));
+	return !table->rd_rel->relispartition &&
+		OidIsValid(get_extension_oid("timescaledb", true)) && has_superclass(RelationGetRelid(table));
 }
 
 /* Do the table's rows lie in its own file, in the form of the heap access method? */
@@ -136,6 +138,7 @@ add_table(Search *search, Relation table)
 	ListCell   *lc;
 
 	search->found |= indexes != NIL;
+	search->locked = list_concat(search->locked, indexes);
 	if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		return;
 	leaf = palloc0(sizeof(SetLeaf));
@@ -174,6 +177,7 @@ add_tree(Search *search, Oid relation, List **visited)
 	if (table->rd_rel->relhassubclass)
 	{
 		children = find_inheritance_children_extended(relation, false, AccessShareLock, NULL, NULL);
+		search->locked = list_concat(search->locked, children);
 		foreach(lc, children)
 		{
 			if (!list_member_oid(*visited, lfirst_oid(lc)))
@@ -248,34 +252,46 @@ set_value_type_of_index(SetTree *tree, Oid index_oid)
 	index_close(index, NoLock);
 }
 
+/* Finds and keeps the leaves of a relation whose table is locked. */
+static void
+search_leaves(SetTree *tree, Oid relation, AttrNumber number, const char *column)
+{
+	Search		search = {.column = column};
+	List	   *visited = NIL;
+	uint64		since = bloomset_changes;
+
+	if (column == NULL)
+		search_index(&search, relation, tree->table);
+	else
+		add_tree(&search, relation, &visited);
+	if (!search.found)
+		report_no_set(relation, column);
+	collect_leaves(&search, tree);
+	cache_tree(relation, number, tree, search.locked, since);
+}
+
 SetTree
 resolve_sets(Oid relation, const char *column)
 {
-	SetTree		tree = {0};
-	Search		search = {.column = column};
-	List	   *visited = NIL;
+	SetTree		tree = {.table = relation};
+	AttrNumber	number = InvalidAttrNumber;
 
+	watch_changes();
 	/* a lock that is held already would not do it */
 	AcceptInvalidationMessages();
-	if (column == NULL)
+	if (column != NULL)
+		number = lock_table_column(relation, column);
+	else
 	{
 		tree.table = lock_table_of_index(&bloomset_method, relation);
 		check_index_access(&bloomset_method, relation, tree.table);
-		set_value_type_of_index(&tree, relation);
-		search_index(&search, relation, tree.table);
 	}
+	if (!find_cached_tree(relation, number, &tree))
+		search_leaves(&tree, relation, number, column);
+	if (column != NULL)
+		set_value_type_of_column(&tree, number);
 	else
-	{
-		AttrNumber	number = lock_table_column(relation, column);
-
-		tree.table = relation;
-		add_tree(&search, relation, &visited);
-		if (search.found)
-			set_value_type_of_column(&tree, number);
-	}
-	if (!search.found)
-		report_no_set(relation, column);
-	collect_leaves(&search, &tree);
+		set_value_type_of_index(&tree, relation);
 	return tree;
 }
 

@@ -34,7 +34,8 @@ typedef struct SetTree
  * the relations with AccessShareLock until the transaction ends, tables before their
  * indexes, since REINDEX CONCURRENTLY waits for the lockers of a table before it
  * stops keeping the old index current.  An error if the user may not read the column,
- * if there is no set, or if the table's rows are elsewhere.
+ * if there is no set, or if the table's rows are elsewhere.  A search is spared if the
+ * backend has found them before and nothing has changed since (tree_cache.h).
  */
 extern SetTree resolve_sets(Oid relation, const char *column);
 

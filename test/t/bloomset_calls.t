@@ -5,12 +5,13 @@ own, does between two calls from one place, the second one does not deny what is
 Each test says which precaution it fails without. The first call hears "no", so what it remembers would say so again.
 """
 
-from bloomset_checks import (RARE, between_calls, by_index, check, contains, finds_all, make, make_calls, numbers,
-                             result_of, wait_until_blocked)
-from session import Session, ask, each, in_thread, run
+from bloomset_checks import (ELDER, GROVE, RARE, between_calls, by_index, check, contains, finds_all, make, make_calls,
+                             numbers, result_of, wait_until_blocked)
+from session import NO_WORKERS, Session, ask, each, in_thread, run
 from tap import ok, same
 
-Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';"
+# A worker takes locks of its own, until the end of the statement.
+Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';" + NO_WORKERS
 ROLE = "bloomtype_bloomset_calls"
 GROUP = "bloomtype_bloomset_group"
 
@@ -149,30 +150,6 @@ def test_lock_order():
 
 # Trees
 
-GROVE = f"""
-DROP TABLE IF EXISTS grove, filled, trunk CASCADE;
-CREATE TABLE grove (p int, k bigint) PARTITION BY LIST (p);
-CREATE TABLE grove_1 PARTITION OF grove FOR VALUES IN (1);
-CREATE TABLE grove_2 PARTITION OF grove FOR VALUES IN (2{{}}) PARTITION BY LIST (p);
-CREATE TABLE grove_21 PARTITION OF grove_2 FOR VALUES IN (2);
-CREATE INDEX grove_k ON grove USING bloomset (k) WITH ({RARE}, expected_items = 100);
-INSERT INTO grove SELECT 1 + i % 2, i FROM generate_series(100, 200) AS i;
-CREATE TABLE filled (p int, k bigint);
-INSERT INTO filled VALUES (7, 7);
-CREATE INDEX filled_k ON filled USING bloomset (k) WITH ({RARE}, seed = 6);
-"""
-ELDER = f"""
-DROP TABLE IF EXISTS elder, stray CASCADE;
-CREATE TABLE elder (k bigint);
-CREATE TABLE younger () INHERITS (elder);
-CREATE TABLE stray (k bigint);
-INSERT INTO stray VALUES (7);
-CREATE INDEX ON elder USING bloomset (k) WITH ({RARE});
-CREATE INDEX ON younger USING bloomset (k) WITH ({RARE});
-CREATE INDEX ON stray USING bloomset (k) WITH ({RARE});
-"""
-
-
 def test_partition_between_calls():
     """Fails if a call site remembers the leaves, or does not accept invalidations before each call."""
     changes = {
@@ -269,10 +246,14 @@ def ask_as_another():
 
 
 def ask_with_rights_that_go():
+    (database,) = ask("SELECT quote_ident(current_database())")
     rights = {
         "a grant of the column": (f"GRANT SELECT (k) ON secret TO {ROLE}", f"REVOKE SELECT (k) ON secret FROM {ROLE}"),
         "a grant of the table": (f"GRANT SELECT ON secret TO {ROLE}", f"REVOKE SELECT ON secret FROM {ROLE}"),
         "a role": (f"GRANT SELECT ON secret TO {GROUP}; GRANT {GROUP} TO {ROLE}", f"REVOKE {GROUP} FROM {ROLE}"),
+        "ownership of the database": (f"GRANT SELECT ON secret TO pg_database_owner; "
+                                      f"ALTER DATABASE {database} OWNER TO {ROLE}",
+                                      f"ALTER DATABASE {database} OWNER TO CURRENT_USER"),
     }
     with Session(f"SET ROLE {ROLE}") as asker, Session() as other:
         for name, (grant, revoke) in rights.items():

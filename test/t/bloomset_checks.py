@@ -129,6 +129,33 @@ def finds_all(session, table, name):
         same(session.ask(query(table)), [], f"{name}: {kind}")
 
 
+# Trees
+
+# A value 7 is only in the table that is not in the tree.
+GROVE = f"""
+DROP TABLE IF EXISTS grove, grove_1, filled, trunk CASCADE;
+CREATE TABLE grove (p int, k bigint) PARTITION BY LIST (p);
+CREATE TABLE grove_1 PARTITION OF grove FOR VALUES IN (1);
+CREATE TABLE grove_2 PARTITION OF grove FOR VALUES IN (2{{}}) PARTITION BY LIST (p);
+CREATE TABLE grove_21 PARTITION OF grove_2 FOR VALUES IN (2);
+CREATE INDEX grove_k ON grove USING bloomset (k) WITH ({RARE}, expected_items = 100);
+INSERT INTO grove SELECT 1 + i % 2, i FROM generate_series(100, 200) AS i;
+CREATE TABLE filled (p int, k bigint);
+INSERT INTO filled VALUES (7, 7);
+CREATE INDEX filled_k ON filled USING bloomset (k) WITH ({RARE}, seed = 6);
+"""
+ELDER = f"""
+DROP TABLE IF EXISTS elder, younger, stray CASCADE;
+CREATE TABLE elder (k bigint);
+CREATE TABLE younger () INHERITS (elder);
+CREATE TABLE stray (k bigint);
+INSERT INTO stray VALUES (7);
+CREATE INDEX ON elder USING bloomset (k) WITH ({RARE});
+CREATE INDEX ON younger USING bloomset (k) WITH ({RARE});
+CREATE INDEX ON stray USING bloomset (k) WITH ({RARE});
+"""
+
+
 # Two calls from one place
 
 # The calls of ask_TABLE() in one transaction come from one place. So do the two of the others, which wait in between

@@ -449,6 +449,26 @@ def test_growth():
     ok(int(after[0]) >= 2, "sets grow", grown, after)
 
 
+def fill_tiny(number, session):
+    for first in range(4000 * number, 4000 * number + 4000, 1000):
+        session.ask(f"INSERT INTO tiny SELECT generate_series({first}, {first + 300})")
+
+
+def test_small_sets():
+    """Fails if writers go on in a full generation however long another session takes to append the next one. The bits
+    of a tiny one are soon all set, and the rate of the set stays near 1. By chance it can be a few times the one asked."""
+    high = []
+    for _ in range(40):
+        ask("""CREATE TABLE tiny (k bigint);
+            CREATE INDEX tiny_k ON tiny USING bloomset (k) WITH (expected_items = 1, false_positive_rate = 1e-4);
+            CREATE INDEX tiny_3k ON tiny USING bloomset ((k * 3)) WITH (expected_items = 1)""")
+        together(*[fill_tiny] * 4)
+        high += ask("""SELECT set, requested_rate, current_rate, generations
+            FROM unnest('{tiny_k,tiny_3k}'::regclass[]) AS set, bloomset_info(set) WHERE current_rate > 6 * requested_rate""")
+        ask("DROP TABLE tiny")
+    same(high, [], "small sets keep their rate beside several writers")
+
+
 def test_end():
     """When all have ended, everything is right, and sets are usable again."""
     ask("INSERT INTO tree SELECT i, i, i FROM generate_series(1, 10) AS i")
@@ -467,4 +487,4 @@ def test_end():
         ok(settled(session, "SELECT bloomset_contains('plain', 'k', 1)"), "an emptied table has no value")
 
 
-run(test_sessions, test_growth, test_end)
+run(test_sessions, test_growth, test_small_sets, test_end)

@@ -1,14 +1,19 @@
 #!/usr/bin/python3 -B
 """Which indexes answer for which rows: sets of other options, types and collations than they were made with, partial
-sets, trees whose leaves differ, rows that are in no heap, temporary tables and parallel workers.
+sets, trees whose leaves differ, rows that are in no heap, temporary tables and parallel workers. And that pg_amcheck
+passes over them.
 
 Each test says which precaution it fails without. A set must never deny a row that the session sees, and must deny what
 no table has.
 """
 
+import re
+import shutil
+import subprocess
+
 from bloomset_checks import (RARE, USE_SETS, by_index, check, contains, denied, denied_by_filters, denied_by_index,
                              finds_all, make, numbers, result_of, settled, wait_until_blocked)
-from session import CHEAP_WORKERS, Session, ask, each, in_thread, run
+from session import CHEAP_WORKERS, NO_WORKERS, Session, ask, each, in_thread, run
 from tap import ok, same, skip
 
 Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';"
@@ -287,7 +292,7 @@ def workers_of(session, query):
 
 def test_temporary_tables():
     """Fails if a worker reads a temporary set, whose newest pages only the leader has."""
-    with Session() as session:
+    with Session(NO_WORKERS) as session:
         session.each("CREATE TEMP TABLE fleeting (k bigint)",
                      f"CREATE INDEX fleeting_k ON fleeting USING bloomset (k) WITH ({RARE}, expected_items = 10)",
                      f"INSERT INTO fleeting {numbers(1, 500)}")  # fmt: skip
@@ -308,7 +313,7 @@ def test_temporary_tables():
 def test_temporary_children():
     """Fails if a session reads temporary children of another one, or not its own."""
     make("mother")
-    with Session() as session, Session() as other:
+    with Session(NO_WORKERS) as session, Session() as other:
         session.ask("CREATE TEMP TABLE child () INHERITS (mother); INSERT INTO child VALUES (7)")
         same(session.ask("SELECT k FROM mother"), ["7"], "a session sees the rows of its temporary child")
         same(session.ask(contains("mother", 7)), ["t"], "and finds them")
@@ -350,6 +355,32 @@ def test_workers():
     return None
 
 
+# Tools
+
+def test_pg_amcheck():
+    """Fails if pg_amcheck takes a set for an index that it can check, or finds fault with a table that has one."""
+    if not shutil.which("pg_amcheck") or not ask("SELECT FROM pg_available_extensions WHERE name = 'amcheck'"):
+        return skip("pg_amcheck", "it is not installed")
+    make("sound", numbers(1, 500))
+    ask(f"""INSERT INTO sound {numbers(501, 3000)};
+        CREATE TABLE sound_tree (p int, k bigint PRIMARY KEY) PARTITION BY RANGE (k);
+        CREATE TABLE sound_leaf PARTITION OF sound_tree FOR VALUES FROM (1) TO (1000);
+        CREATE INDEX sound_tree_k ON sound_tree USING bloomset (k); INSERT INTO sound_tree (k) {numbers(1, 900)};
+        CREATE UNLOGGED TABLE sound_unlogged AS {numbers(1, 500)};
+        CREATE INDEX sound_unlogged_k ON sound_unlogged USING bloomset (i); CREATE EXTENSION amcheck""")
+    same(ask("SELECT generations > 1 FROM bloomset_info('sound_k'::regclass)"), ["t"], "a set has grown")
+    try:
+        command = "pg_amcheck", "--verbose", "--heapallindexed", "--rootdescend"
+        got = subprocess.run(command, capture_output=True, encoding="utf-8")
+    finally:
+        ask("DROP EXTENSION amcheck")
+    said = got.stdout + got.stderr
+    ok(got.returncode == 0 and "error" not in said, "pg_amcheck finds no fault", said)
+    checked = set(re.findall(r"checking (?:heap table|btree index) \S*\b(sound\w*)", said))
+    same(checked, {"sound", "sound_leaf", "sound_leaf_pkey", "sound_unlogged"}, "it reads tables and B-trees, and no set")
+    return None
+
+
 run(test_options_after_build, test_leaves_of_other_options, test_changed_types, test_collations, test_which_index,
     test_several_sets, test_columns_by_name, test_relations, test_foreign_rows, test_access_methods,
-    test_detach_pending, test_temporary_tables, test_temporary_children, test_workers)  # fmt: skip
+    test_detach_pending, test_temporary_tables, test_temporary_children, test_workers, test_pg_amcheck)  # fmt: skip

@@ -150,6 +150,7 @@ BEYOND = '$(( $(sed -n "s/VmSize:[^0-9]*\\([0-9]*\\) kB/\\1/p" /proc/$PPID/statu
 def states_of(server, works, limits):
     """The SQLSTATE of each work under each limit, all in one session."""
     with server.connect(SETTINGS) as session:
+        session.ask("LOAD 'bloomtype'")  # which under a limit fails with an error of the dynamic loader
         for work in works:
             for room in limits:
                 session.ask(LIMIT.format(BEYOND.format(room << 20) if room else "unlimited"))

@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 """Each script explains itself, refuses wrong usage, and passes shellcheck, where it is installed. The documents name
 only scripts that exist. script/dev/record-results keeps one row for each name. Each row of doc/test-results.md belongs
-to a check of script/dev/verify-release. Prints TAP; needs no server.
+to a check of script/dev/verify-release. What a script skips is part of its result. Prints TAP; needs no server.
 """
 
 import os
@@ -136,6 +136,16 @@ def copies_what_differs():
         ok((copy / "core/b").stat().st_mtime > 1, "a changed file is new, however old its source is")
 
 
+def names_what_was_skipped():
+    script = f'. {LIBRARY} && make_work && trap tell_counts EXIT && tap printf "$TAP"'
+    tap = "ok 1 - a\nok 2 # SKIP b: not here\nok 3 # SKIP c: nor here\n"
+    got = run("bash", "-c", script, variables={"TAP": tap})
+    same(got.stdout, f"{tap}1 passed, 0 failed; skipped: b: not here; skipped: c: nor here\n",
+         "a skipped test is named beside the counts")  # fmt: skip
+    got = run("bash", "-c", script, variables={"TAP": "ok 1 # SKIP a: not here\n"})
+    same(got.returncode, 1, "a script that skips all fails")
+
+
 for script in SCRIPTS:
     explains_itself(script)
 shellcheck()
@@ -143,4 +153,5 @@ named_scripts_exist()
 records_results()
 results_belong_to_checks()
 copies_what_differs()
+names_what_was_skipped()
 done()

@@ -35,7 +35,9 @@ def line_of(row):
     return "|".join("" if field is None else field for field in row)
 
 
-# Makes the planner use workers for tables of any size.
+# Makes the planner use no worker, even on a server that forces it to.
+NO_WORKERS = "SET max_parallel_workers_per_gather = 0;"
+# Makes it use workers for tables of any size.
 CHEAP_WORKERS = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;"
 
 
