@@ -27,6 +27,9 @@
 /* Of the 64 bytes of each row, or of a slice: about a third of a microsecond. */
 #define OPERATIONS_PER_PAGE		20
 
+/* Above that of every other plan. */
+#define FORBIDDEN_COST			1e12
+
 /* What a search asks of each slab. */
 typedef struct Work
 {
@@ -145,6 +148,20 @@ path_selectivity(PlannerInfo *root, const IndexPath *path)
 								  path->indexinfo->rel->relid, JOIN_INNER, NULL);
 }
 
+/*
+ * The planner takes any index for an index-only scan of a query that needs no column, as
+ * count(*).  But a search keeps no page pinned: VACUUM could remove a row that it has
+ * found, and mark the row's page as all-visible.
+ */
+static void
+forbid_index_only(IndexPath *path, Cost *startup, Cost *total)
+{
+	if (path->path.pathtype != T_IndexOnlyScan)
+		return;
+	path->path.pathtype = T_IndexScan;
+	*startup = *total = FORBIDDEN_COST;
+}
+
 /* All of it comes before the first row.  The rows come in the order of the table. */
 void
 bloomslices_costestimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup,
@@ -168,4 +185,5 @@ bloomslices_costestimate(PlannerInfo *root, IndexPath *path, double loop_count, 
 	*total = *startup;
 	*correlation = 1;
 	*pages = work;
+	forbid_index_only(path, startup, total);
 }

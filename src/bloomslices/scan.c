@@ -9,7 +9,6 @@
 #include "pg/pg_compat.h"
 
 #include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/relscan.h"
 #include "bloomslices/bloomslices.h"
 #include "bloomslices/search.h"
@@ -109,25 +108,6 @@ bloomslices_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 }
 
 /*
- * The planner takes any index for index-only scans of queries that need no column, as
- * count(*): they need a tuple, but not its contents.
- */
-static void
-return_tuple(IndexScanDesc scan)
-{
-	Datum		value = (Datum) 0;
-	bool		isnull = true;
-	MemoryContext caller;
-
-	if (scan->xs_hitup != NULL)
-		return;
-	caller = MemoryContextSwitchTo(GetMemoryChunkContext(scan->opaque));
-	scan->xs_hitupdesc = RelationGetDescr(scan->indexRelation);
-	scan->xs_hitup = heap_form_tuple(scan->xs_hitupdesc, &value, &isnull);
-	MemoryContextSwitchTo(caller);
-}
-
-/*
  * The first distance decides the order.  Of further ones 0 is a lower bound, and the
  * executor computes them of rows that are equally distant.
  */
@@ -159,7 +139,5 @@ bloomslices_gettuple(IndexScanDesc scan, ScanDirection direction)
 	scan->xs_recheck = hit->recheck;
 	if (scan->numberOfOrderBys > 0)
 		return_distance(scan, hit);
-	if (scan->xs_want_itup)
-		return_tuple(scan);
 	return true;
 }
