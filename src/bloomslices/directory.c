@@ -235,6 +235,14 @@ is_being_merged(const SlicesMeta *meta, const Slab *range)
 	return range->first < meta->merge_first + meta->merge_pages && meta->merge_first < range->first + range->npages;
 }
 
+/* No range is being written: a place of no pages would still divide a free range. */
+static void
+clear_merge(SlicesMeta *meta)
+{
+	meta->merge_first = 0;
+	meta->merge_pages = 0;
+}
+
 /* Finds room: in a free range, whose entry is *free, or at the end, then *free is NULL. */
 static BlockNumber
 find_room(Relation index, const Directory *directory, uint32 npages, Slab **free)
@@ -403,7 +411,7 @@ reserve_merge_pages(Relation index, uint32 npages, uint32 nslabs, uint64 *number
 		first = directory->meta.merge_first;
 	else
 	{
-		directory->meta.merge_pages = 0;
+		clear_merge(&directory->meta);
 		first = find_room(index, directory, npages, &free);
 	}
 	directory->meta.merge_first = first;
@@ -525,7 +533,7 @@ swap_slabs(Relation index, const Slab *sources, uint32 nsources, const Slab *tar
 	meta->ndirectory = own.npages;
 	for (uint32 i = 0; i < own.npages; i++)
 		meta->directory_pages[i] = own.first + i;
-	meta->merge_pages = 0;
+	clear_merge(meta);
 	lsn = write_meta(index, meta);
 	if (RelationNeedsWAL(index))
 		XLogFlush(lsn);
