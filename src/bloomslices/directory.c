@@ -21,6 +21,8 @@
 /* Pages that are initialized and logged together; see XLR_MAX_BLOCK_ID. */
 #define BATCH_PAGES		32
 
+#define MAX_SLABS		(MAX_DIRECTORY_PAGES * SLABS_PER_PAGE)
+
 static inline Slab *
 slabs_of_page(Page page)
 {
@@ -302,6 +304,15 @@ page_of_entry(const Directory *directory, uint32 *i)
 	return number;
 }
 
+pg_noreturn static void
+report_too_many_parts(Relation index)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("bloomslices index \"%s\" has too many parts", RelationGetRelationName(index)),
+			 errhint("VACUUM merges them.")));
+}
+
 /* The directory page that takes the next entry; a new one if all are full. */
 static uint32
 page_with_room(Relation index, const Directory *directory)
@@ -311,10 +322,7 @@ page_with_room(Relation index, const Directory *directory)
 	while (number < directory->meta.ndirectory && directory->used[number] == SLABS_PER_PAGE)
 		number++;
 	if (number == MAX_DIRECTORY_PAGES)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("bloomslices index \"%s\" has too many parts", RelationGetRelationName(index)),
-				 errhint("VACUUM merges them.")));
+		report_too_many_parts(index);
 	return number;
 }
 
@@ -502,7 +510,8 @@ replace_slabs(const Directory *directory, const Slab *sources, uint32 nsources, 
 		else if (slab->kind != SLAB_FREE)
 			slabs[n++] = *slab;
 	}
-	Assert(next == nsources);
+	if (next < nsources)
+		elog(ERROR, "slabs vanished during a merge");
 	return n;
 }
 
@@ -522,12 +531,12 @@ swap_slabs(Relation index, const Slab *sources, uint32 nsources, const Slab *tar
 	Slab	   *free;
 	XLogRecPtr	lsn;
 
-	if (own.npages > MAX_DIRECTORY_PAGES)
-		own.npages = MAX_DIRECTORY_PAGES;
+	if (nslabs > MAX_SLABS)
+		report_too_many_parts(index);
+	own.npages = Min(own.npages, MAX_DIRECTORY_PAGES);
 	own.first = find_room(index, directory, own.npages, &free);
-	nslabs = append_gaps(slabs, nslabs, &own);
-	if (nslabs > MAX_DIRECTORY_PAGES * SLABS_PER_PAGE)
-		nslabs = MAX_DIRECTORY_PAGES * SLABS_PER_PAGE;	/* forget free pages */
+	/* free pages that do not fit are forgotten until the next swap */
+	nslabs = Min(append_gaps(slabs, nslabs, &own), MAX_SLABS);
 	meta->directory = meta->next_number++;
 	write_slices_directory(index, MAIN_FORKNUM, own.first, own.npages, meta->directory, slabs, nslabs);
 	meta->ndirectory = own.npages;
