@@ -238,6 +238,36 @@ choose_lists(Merge *merge, bool worn)
 	return worn ? list_pages_for(live) < pages : nlists >= LISTS_TO_JOIN;
 }
 
+/* Appends the live entries of a source to those of the merge, from *n on. */
+static void
+read_source_entries(Merge *merge, Source *source, uint64 *n)
+{
+	uint32		live = 0;
+
+	source->first = *n;
+	source->rows = palloc(source->live * sizeof(uint16) + 1);
+	for (uint32 number = 0; number < rows_pages_of(&source->slab); number++)
+	{
+		Buffer		buffer;
+		Page		page;
+
+		vacuum_delay();
+		buffer = lock_source_page(merge, &source->slab, number);
+		page = BufferGetPage(buffer);
+		for (uint32 i = 0; i < slices_fields(page)->used && live < source->live; i++)
+		{
+			if (slices_rows(page)[i].kind == ROW_ABSENT)
+				continue;
+			source->rows[live++] = (uint16) (number * ROWS_PER_PAGE + i);
+			merge->entries[(*n)++] = slices_rows(page)[i];
+		}
+		UnlockReleaseBuffer(buffer);
+	}
+	if (live != source->live)
+		elog(ERROR, "rows of bloomslices index \"%s\" vanished during a merge",
+			 RelationGetRelationName(merge->index));
+}
+
 /* Reads which rows of the chosen sources are alive. */
 static void
 read_entries(Merge *merge)
@@ -250,30 +280,8 @@ read_entries(Merge *merge)
 	merge->entries = palloc(merge->nrows * sizeof(RowEntry) + 1);
 	for (uint32 i = 0; i < merge->nsources; i++)
 	{
-		Source	   *source = &merge->sources[i];
-		uint32		live = 0;
-
-		if (!source->chosen)
-			continue;
-		source->first = n;
-		source->rows = palloc(source->live * sizeof(uint16) + 1);
-		for (uint32 number = 0; number < rows_pages_of(&source->slab); number++)
-		{
-			Buffer		buffer = lock_source_page(merge, &source->slab, number);
-			Page		page = BufferGetPage(buffer);
-
-			for (uint32 j = 0; j < slices_fields(page)->used && live < source->live; j++)
-			{
-				if (slices_rows(page)[j].kind == ROW_ABSENT)
-					continue;
-				source->rows[live++] = (uint16) (number * ROWS_PER_PAGE + j);
-				merge->entries[n++] = slices_rows(page)[j];
-			}
-			UnlockReleaseBuffer(buffer);
-		}
-		if (live != source->live)
-			elog(ERROR, "rows of bloomslices index \"%s\" vanished during a merge",
-				 RelationGetRelationName(merge->index));
+		if (merge->sources[i].chosen)
+			read_source_entries(merge, &merge->sources[i], &n);
 	}
 }
 
