@@ -91,8 +91,13 @@ renew_last_slab(Relation index, SlabKind kind, const Slab *slab, bool is_gone)
 		directory = lock_slices_directory(index);
 		last = last_slab(directory, kind);
 		if (last == NULL || last->number == slab->number)
-			append_slab(index, directory, kind);
-		remember_slabs(index, directory);
+		{
+			Slab		made = append_slab(index, directory, kind);
+
+			remember_slabs(index, directory)->slabs[kind] = made;
+		}
+		else
+			remember_slabs(index, directory);
 		unlock_slices_directory(index, directory);
 		return;
 	}
