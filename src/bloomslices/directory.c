@@ -347,14 +347,13 @@ register_directory_page(Relation index, GenericXLogState *state, const SlicesMet
 }
 
 /*
- * Writes an entry, and the remainder of the free range that the slab is from, in one
- * record with the metapage.
+ * Writes an entry to directory page `number`, and the remainder of the free range that
+ * the slab is from, in one record with the metapage.
  */
 static void
-publish_slab(Relation index, Directory *directory, const Slab *slab, const Slab *free)
+publish_slab(Relation index, Directory *directory, uint32 number, const Slab *slab, const Slab *free)
 {
 	SlicesMeta *meta = &directory->meta;
-	uint32		number = page_with_room(index, directory);
 	bool		make = number == meta->ndirectory;
 	uint32		free_entry = free == NULL ? 0 : (uint32) (free - directory->slabs);
 	uint32		free_page = free == NULL ? number : page_of_entry(directory, &free_entry);
@@ -392,6 +391,7 @@ Slab
 append_slab(Relation index, Directory *directory, SlabKind kind)
 {
 	Slab		slab = {.number = directory->meta.next_number, .kind = kind, .tiles = 1};
+	uint32		number = page_with_room(index, directory);
 	Slab	   *free;
 
 	slab.npages = slab_pages(kind, 1, directory->meta.shape.nblocks);
@@ -403,7 +403,7 @@ append_slab(Relation index, Directory *directory, SlabKind kind)
 	}
 	/* a raw row's bits pages come with its bits */
 	make_empty_pages(index, &slab, kind == SLAB_RAW ? 1 : slab.npages);
-	publish_slab(index, directory, &slab, free);
+	publish_slab(index, directory, number, &slab, free);
 	return slab;
 }
 
