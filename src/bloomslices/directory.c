@@ -66,7 +66,8 @@ is_valid_slab(const Slab *slab, uint32 nblocks)
 		case SLAB_FREE:
 			return valid;
 		case SLAB_LIST:
-			return valid && slab->tiles > 0 && slab->npages == slab->tiles;
+			return valid && slab->tiles > 0 && slab->tiles <= PG_UINT32_MAX / ROWS_PER_PAGE &&
+				slab->npages == slab->tiles;
 		case SLAB_TILE:
 		case SLAB_RAW:
 			valid = valid && slab->tiles == 1;

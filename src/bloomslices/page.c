@@ -87,13 +87,25 @@ checksum_of(const SlicesMeta *meta)
 	return (uint32) bf_hash_bytes(&copy, meta_size(meta), 0);
 }
 
+/* Reading InvalidBlockNumber would extend the index. */
+static bool
+has_valid_ranges(const SlicesMeta *meta)
+{
+	bool		valid = (uint64) meta->merge_first + meta->merge_pages <= MaxBlockNumber &&
+		(meta->merge_pages == 0 || meta->merge_first > SLICES_META_PAGE);
+
+	for (uint32 i = 0; i < meta->ndirectory; i++)
+		valid = valid && meta->directory_pages[i] > SLICES_META_PAGE && BlockNumberIsValid(meta->directory_pages[i]);
+	return valid;
+}
+
 static bool
 is_valid_meta(const SlicesMeta *meta, uint16 lower)
 {
 	return meta->ndirectory >= 1 && meta->ndirectory <= MAX_DIRECTORY_PAGES &&
 		lower == SLICES_OFFSET + meta_size(meta) && meta->checksum == checksum_of(meta) &&
 		bf_class_known(meta->shape.element_class) && meta->shape.k <= BF_MAX_K &&
-		meta->shape.nblocks <= BF_MAX_BITS / BF_BLOCK_BITS;
+		meta->shape.nblocks <= BF_MAX_BITS / BF_BLOCK_BITS && has_valid_ranges(meta);
 }
 
 void
