@@ -7,6 +7,7 @@
 #include "access/generic_xlog.h"
 #include "bloomslices/bloomslices.h"
 #include "commands/vacuum.h"
+#include "utils/relcache.h"
 
 typedef struct Removal
 {
@@ -103,7 +104,10 @@ free_pages(Relation index)
 	return n;
 }
 
-/* Without ambulkdelete, the number of rows is that of the table, as each has an entry. */
+/*
+ * Without ambulkdelete, the number of rows is that of the table, as each has an entry;
+ * it is unknown if there is a predicate.
+ */
 IndexBulkDeleteResult *
 bloomslices_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 {
@@ -113,7 +117,7 @@ bloomslices_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	{
 		stats = palloc0(sizeof(*stats));
 		stats->num_index_tuples = info->num_heap_tuples;
-		stats->estimated_count = info->estimated_count;
+		stats->estimated_count = info->estimated_count || RelationGetIndexPredicate(info->index) != NIL;
 	}
 	merge_slices(info->index);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);

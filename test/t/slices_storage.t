@@ -184,6 +184,12 @@ def definitions():
         session.ask("VACUUM parted")
         wrong += differences(session, "parted", KEYS) + check(session, "parted_0_f_idx") + check(session, "parted_some")
         ok(not wrong, "partitions, an unlogged one and a partial index", *wrong)
+        session.ask("CREATE TABLE counted (id int, f bloomfilter) WITH (autovacuum_enabled = off)")
+        session.ask("INSERT INTO counted SELECT i, NULL FROM generate_series(1, 90) AS i")
+        session.ask("CREATE INDEX counted_f ON counted USING bloomslices (f) WHERE id % 3 = 0")
+        session.ask("VACUUM counted")
+        same(session.ask("SELECT reltuples FROM pg_class WHERE relname = 'counted_f'"), ["30"],
+             "VACUUM does not take the rows of the table for those of a partial index")
         session.ask("CREATE TEMP TABLE fleeting (id int, f bloomfilter); "
                     "CREATE INDEX fleeting_f ON fleeting USING bloomslices (f);" + MIXED.format("fleeting"))
         wrong = differences(session, "fleeting", KEYS)
