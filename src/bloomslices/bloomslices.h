@@ -7,8 +7,8 @@
  * rows have the shape of the index: a number of blocks of 512 bits, hash functions and
  * a seed.
  *
- * Rows live in slabs.  A slab has a 64-bit number that is never used again, and which
- * each of its pages carries.  The directory lists the slabs.  It is copied on write and
+ * Rows live in slabs.  A slab has a 64-bit number, which no other slab that the directory
+ * has ever listed had, and which each of its pages carries.  The directory lists the slabs.  It is copied on write and
  * replaced by one change of the metapage, so that a reader that finds a page of another
  * slab knows that the directory has changed, and starts over.
  *
@@ -267,9 +267,6 @@ extern Buffer take_slices_page(Relation index, ForkNumber fork, BlockNumber bloc
 extern Directory *read_slices_directory(Relation index);
 
 extern void free_slices_directory(Directory *directory);
-
-/* Rows with elements for which the slabs have room, for the planner. */
-extern double slices_row_estimate(const Directory *directory);
 
 /* The last slab of a kind, or NULL. */
 extern const Slab *last_slab(const Directory *directory, SlabKind kind);

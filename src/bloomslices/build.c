@@ -46,7 +46,6 @@ typedef struct Build
 	uint32		slabs_room;
 	Size		memory;
 	double		nrows;
-	MemoryContext context;		/* of the sample, then of one row */
 	SampledRow	sample[SAMPLE_ROWS];
 	uint32		nsampled;
 	Size		sampled_bytes;

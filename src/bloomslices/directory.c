@@ -157,19 +157,6 @@ read_slices_directory(Relation index)
 	}
 }
 
-double
-slices_row_estimate(const Directory *directory)
-{
-	double		rows = 0;
-
-	for (uint32 i = 0; i < directory->nslabs; i++)
-	{
-		if (directory->slabs[i].kind != SLAB_LIST)
-			rows += rows_of_slab(&directory->slabs[i]);
-	}
-	return rows;
-}
-
 const Slab *
 last_slab(const Directory *directory, SlabKind kind)
 {

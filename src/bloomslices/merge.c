@@ -34,7 +34,7 @@ typedef struct Source
 	bool		chosen;
 	/* of chosen ones */
 	uint64		first;			/* of its rows among those of all sources */
-	uint16	   *rows;			/* which are alive */
+	uint16	   *rows;			/* which are alive, unless it is a list */
 	uint8	   *blocks;			/* of a raw one: the next blocks */
 } Source;
 
@@ -74,7 +74,7 @@ count_live(Page page)
 
 /* Is a slab one to which no row can be added any more, nor published? */
 static bool
-is_final(Merge *merge, const Slab *slab, Page last_page)
+is_final(const Slab *slab, Page last_page)
 {
 	uint32		room = Min(rows_of_slab(slab), ROWS_PER_PAGE);
 
@@ -92,7 +92,7 @@ survey_slab(Merge *merge, Source *source)
 	{
 		Buffer		buffer = lock_source_page(merge, slab, 0);
 
-		final = is_final(merge, slab, BufferGetPage(buffer));
+		final = is_final(slab, BufferGetPage(buffer));
 		UnlockReleaseBuffer(buffer);
 		if (!final || !ConditionalLockPage(merge->index, slab->first, ExclusiveLock))
 			return false;
@@ -105,7 +105,7 @@ survey_slab(Merge *merge, Source *source)
 
 		source->stored += slices_fields(page)->used;
 		source->live += count_live(page);
-		final = is_final(merge, slab, page);
+		final = is_final(slab, page);
 		UnlockReleaseBuffer(buffer);
 	}
 	return final;
@@ -245,7 +245,8 @@ read_source_entries(Merge *merge, Source *source, uint64 *n)
 	uint32		live = 0;
 
 	source->first = *n;
-	source->rows = palloc(source->live * sizeof(uint16) + 1);
+	if (has_bits(source))
+		source->rows = palloc(source->live * sizeof(uint16) + 1);
 	for (uint32 number = 0; number < rows_pages_of(&source->slab); number++)
 	{
 		Buffer		buffer;
@@ -258,7 +259,9 @@ read_source_entries(Merge *merge, Source *source, uint64 *n)
 		{
 			if (slices_rows(page)[i].kind == ROW_ABSENT)
 				continue;
-			source->rows[live++] = (uint16) (number * ROWS_PER_PAGE + i);
+			if (has_bits(source))
+				source->rows[live] = (uint16) (number * ROWS_PER_PAGE + i);
+			live++;
 			merge->entries[(*n)++] = slices_rows(page)[i];
 		}
 		UnlockReleaseBuffer(buffer);
