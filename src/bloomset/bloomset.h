@@ -236,9 +236,9 @@ extern bool bloomset_insert(Relation index, Datum *values, bool *isnull, ItemPoi
 
 /*
  * Appends a generation if the last one known to the backend is full.  If another
- * session does so, waits for it or returns.
+ * session is at it, returns, or waits for it if the last one is too full to go on in.
  */
-extern void grow_bloomset(Relation index, bool wait);
+extern void grow_bloomset(Relation index);
 
 /* build.c */
 extern IndexBuildResult *bloomset_build(Relation heap, Relation index, struct IndexInfo *info);

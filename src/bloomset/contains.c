@@ -7,6 +7,8 @@
  * sets anew
  *
  * - in another transaction, since locks end with a transaction;
+ * - for another snapshot, which may see a child that was added, although its
+ *   invalidation has not come yet;
  * - after a subtransaction has aborted, which may have taken the locks with it;
  * - after an invalidation of any relation, role, schema or database: an index may be
  *   dropped or rebuilt, a partition attached, a privilege revoked;
@@ -23,6 +25,16 @@
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* Snapshots that have all of this in common see the same transactions. */
+typedef struct SnapshotContents
+{
+	TransactionId xmin;
+	TransactionId xmax;
+	uint32		xcnt;
+	int32		subxcnt;
+} SnapshotContents;
 
 typedef struct ContainsSite
 {
@@ -32,6 +44,7 @@ typedef struct ContainsSite
 	Oid			user;
 	LocalTransactionId transaction;
 	uint64		revocation;
+	SnapshotContents snapshot;
 	SetTree		tree;
 	Lookup		lookup;
 } ContainsSite;
@@ -48,10 +61,20 @@ make_site(FunctionCallInfo fcinfo)
 }
 
 static inline bool
+is_same_snapshot(const SnapshotContents *contents)
+{
+	Snapshot	snapshot = GetActiveSnapshot();
+
+	return contents->xmin == snapshot->xmin && contents->xmax == snapshot->xmax &&
+		contents->xcnt == snapshot->xcnt && contents->subxcnt == snapshot->subxcnt;
+}
+
+static inline bool
 is_current(const ContainsSite *site, Oid relation, const NameData *column)
 {
 	return site->relation == relation && site->revocation == bloomset_revocations &&
 		site->transaction == MyLocalTransactionId && site->user == GetUserId() &&
+		is_same_snapshot(&site->snapshot) &&
 		(column == NULL || strcmp(NameStr(site->column), NameStr(*column)) == 0);
 }
 
@@ -60,6 +83,7 @@ static pg_noinline void
 find_sets(ContainsSite *site, FunctionCallInfo fcinfo, Oid relation, const NameData *column,
 		  int argument)
 {
+	Snapshot	snapshot = GetActiveSnapshot();
 	MemoryContext former;
 
 	site->relation = InvalidOid;
@@ -71,6 +95,10 @@ find_sets(ContainsSite *site, FunctionCallInfo fcinfo, Oid relation, const NameD
 	MemoryContextSwitchTo(former);
 	site->transaction = MyLocalTransactionId;
 	site->user = GetUserId();
+	site->snapshot = (SnapshotContents)
+	{
+		snapshot->xmin, snapshot->xmax, snapshot->xcnt, snapshot->subxcnt
+	};
 	if (column != NULL)
 		site->column = *column;
 	site->relation = relation;

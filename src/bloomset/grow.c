@@ -8,6 +8,9 @@
  * initialized and logged before the metapage names them.  A growth that was cancelled
  * leaves pages behind the last generation, and the next one goes on after them, so that
  * a statement_timeout delays growth but does not prevent it.
+ *
+ * The deadlock detector ignores page locks, so nothing under this one may wait for
+ * another heavyweight lock, except that of the relation's extension.
  */
 #include "pg/pg_compat.h"
 
@@ -20,11 +23,15 @@
 /* Estimates of the number of elements read at most this many pages. */
 #define SAMPLE_PAGES	64
 
+/* Beyond this, a generation has too many elements for others to go on in it. */
+#define FULLNESS_TO_WAIT	(17.0 / 16)
+
 /* Pages that are initialized and logged together; see XLR_MAX_BLOCK_ID. */
 #define BATCH_PAGES		32
 
-static bool
-is_full(Relation index, const BloomsetMeta *meta)
+/* The elements of the last generation, in relation to a full one. */
+static double
+fullness(Relation index, const BloomsetMeta *meta)
 {
 	uint32		last = meta->ngenerations - 1;
 	Generation	generation = meta->generation[last];
@@ -42,7 +49,7 @@ is_full(Relation index, const BloomsetMeta *meta)
 		blocks += blocks_in_page(&generation, number);
 		UnlockReleaseBuffer(buffer);
 	}
-	return (double) elements / blocks * generation.nblocks >= full_elements(&generation);
+	return (double) elements / blocks * generation.nblocks / full_elements(&generation);
 }
 
 /* Is a page behind the last generation one that a cancelled growth has finished? */
@@ -177,14 +184,18 @@ append_generation(Relation index, BloomsetMeta *meta)
 }
 
 void
-grow_bloomset(Relation index, bool wait)
+grow_bloomset(Relation index)
 {
 	uint32		known = bloomset_state(index, false)->meta.ngenerations;
 	BloomsetMeta meta = bloomset_state(index, true)->meta;
+	double		full;
 
-	if (meta.ngenerations > known || known == MAX_GENERATIONS || !is_full(index, &meta))
+	if (meta.ngenerations > known || known == MAX_GENERATIONS)
 		return;
-	if (wait)
+	full = fullness(index, &meta);
+	if (full < 1)
+		return;
+	if (full > FULLNESS_TO_WAIT)
 		LockPage(index, BLOOMSET_META_PAGE, ExclusiveLock);
 	else if (!ConditionalLockPage(index, BLOOMSET_META_PAGE, ExclusiveLock))
 		return;					/* another session appends it */

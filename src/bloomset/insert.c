@@ -8,12 +8,10 @@
  */
 #include "pg/pg_compat.h"
 
-#include <math.h>
-
 #include "bloomset/bloomset.h"
 #include "storage/predicate.h"
 
-/* A page that is over its share looks this often, in elements, whether the set is full. */
+/* A page that is over its share looks at least this often, in elements, whether the set is full. */
 #define GROWTH_INTERVAL	32
 
 /* The elements of a page when its generation is full. */
@@ -24,29 +22,15 @@ share_of_page(const Generation *generation, uint32 number)
 					 blocks_in_page(generation, number));
 }
 
-/*
- * How far writers may exceed the share of a page while another session appends a
- * generation: a sixteenth, and four standard deviations, since pages get unequal
- * numbers.
- */
-static uint32
-slack_of_page(const Generation *generation, uint32 share)
-{
-	return share / 16 + (pages_of(generation) > 1 ? 4 * (uint32) sqrt(share) : 0);
-}
-
 /* Appends a generation if it is time; elements are those of the page. */
 static void
 grow_if_full(Relation index, const Generation *generation, uint32 number, uint32 elements)
 {
 	uint32		share = share_of_page(generation, number);
-	bool		wait;
+	uint32		interval = Min(GROWTH_INTERVAL, share / 16 + 1);
 
-	if (likely(elements <= share))
-		return;
-	wait = elements - share > slack_of_page(generation, share);
-	if (wait || (elements - share) % GROWTH_INTERVAL == 1)
-		grow_bloomset(index, wait);
+	if (unlikely(elements > share) && (elements - share) % interval == 1 % interval)
+		grow_bloomset(index);
 }
 
 /*

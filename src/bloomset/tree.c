@@ -37,6 +37,7 @@ typedef struct Search
 	List	   *indexes;		/* else these */
 	bool		found;			/* a set, even if it cannot answer */
 	List	   *leaves;			/* SetLeaf */
+	List	   *parents;		/* have children, or may get some */
 	List	   *locked;			/* relations, apart from the one asked for */
 } Search;
 
@@ -173,6 +174,8 @@ add_tree(Search *search, Oid relation, List **visited)
 	/* a partition has one parent, other children may have several */
 	if (!table->rd_rel->relispartition)
 		*visited = lappend_oid(*visited, relation);
+	if (!table->rd_rel->relispartition || table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		search->parents = lappend_oid(search->parents, relation);
 	add_table(search, table);
 	if (table->rd_rel->relhassubclass)
 	{
@@ -195,6 +198,9 @@ collect_leaves(const Search *search, SetTree *tree)
 	tree->leaves = palloc(Max(list_length(search->leaves), 1) * sizeof(SetLeaf));
 	foreach(lc, search->leaves)
 		tree->leaves[tree->nleaves++] = *(SetLeaf *) lfirst(lc);
+	tree->parents = palloc((list_length(search->parents) + 1) * sizeof(Oid));
+	foreach(lc, search->parents)
+		tree->parents[tree->nparents++] = lfirst_oid(lc);
 }
 
 /* An index of the table only, or the index of all partitions. */

@@ -27,6 +27,8 @@ typedef struct SetTree
 	uint32		element_class;	/* of that type */
 	int			nleaves;
 	SetLeaf    *leaves;
+	int			nparents;
+	Oid		   *parents;		/* have children, or may get some */
 } SetTree;
 
 /*

@@ -10,14 +10,18 @@
  *
  * Locks end with the transaction, so each one takes them again, and looks for
  * invalidations only then.  Who replaces a set either waits for this lock, or has sent
- * the invalidation before the lock was granted.
+ * the invalidation before the lock was granted.  Who adds a child does not wait, and its
+ * commit is visible a moment before its invalidation comes.  But it has locked the
+ * parent until then, so that a parent that nobody has locked is as the tree knows it.
  */
 #include "pg/pg_compat.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "bloomset/tree_cache.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "storage/proc.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -70,8 +74,8 @@ change_of_catalog(Datum argument, int cache, uint32 hash)
 }
 
 static void
-end_of_subtransaction(SubXactEvent event, SubTransactionId self, SubTransactionId parent,
-					  void *argument)
+abort_of_subtransaction(SubXactEvent event, SubTransactionId self, SubTransactionId parent,
+						void *argument)
 {
 	if (event == SUBXACT_EVENT_ABORT_SUB)
 		bloomset_revocations++;
@@ -89,7 +93,7 @@ watch_changes(void)
 	CacheRegisterRelcacheCallback(change_of_relation, (Datum) 0);
 	for (size_t i = 0; i < lengthof(catalogs); i++)
 		CacheRegisterSyscacheCallback(catalogs[i], change_of_catalog, (Datum) 0);
-	RegisterSubXactCallback(end_of_subtransaction, NULL);
+	RegisterSubXactCallback(abort_of_subtransaction, NULL);
 	registered = true;
 }
 
@@ -108,6 +112,9 @@ copy_leaves(SetTree *copy, const SetTree *tree)
 {
 	Oid		   *indexes = palloc((number_of_sets(tree) + 1) * sizeof(Oid));
 
+	copy->nparents = tree->nparents;
+	copy->parents = memcpy(palloc((tree->nparents + 1) * sizeof(Oid)), tree->parents,
+						   tree->nparents * sizeof(Oid));
 	copy->nleaves = tree->nleaves;
 	copy->leaves = palloc((tree->nleaves + 1) * sizeof(SetLeaf));
 	for (int i = 0; i < tree->nleaves; i++)
@@ -120,28 +127,51 @@ copy_leaves(SetTree *copy, const SetTree *tree)
 	}
 }
 
-/*
- * False if an invalidation came before or with the locks: these may be those of
- * another tree.
- */
-static bool
+static void
 hold_locks(CachedTree *cached)
 {
 	uint64		revocation = bloomset_revocations;
 
 	if (cached->transaction == MyLocalTransactionId && cached->revocation == revocation)
-		return true;
+		return;
 	for (int i = 0; i < cached->nlocks; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		LockRelationOid(cached->locks[i], AccessShareLock);
 	}
-	/* LockRelationOid() has accepted what was sent before the lock */
-	if (cached_at != bloomset_changes)
-		return false;
 	cached->transaction = MyLocalTransactionId;
 	cached->revocation = revocation;
-	return true;
+}
+
+/* May another session have added a child whose invalidation has not come yet? */
+static bool
+may_get_child(const SetTree *tree)
+{
+	for (int i = 0; i < tree->nparents; i++)
+	{
+		LOCKTAG		tag;
+		int			count;
+
+		SET_LOCKTAG_RELATION(tag, MyDatabaseId, tree->parents[i]);
+		pfree(GetLockConflicts(&tag, ShareUpdateExclusiveLock, &count));
+		if (count > 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Locks a tree's relations.  False if they may be those of another tree: an
+ * invalidation came before or with the locks, or one may be under way.
+ */
+static bool
+lock_cached_tree(CachedTree *cached)
+{
+	hold_locks(cached);
+	if (may_get_child(&cached->tree))
+		return false;
+	AcceptInvalidationMessages();
+	return cached_at == bloomset_changes;
 }
 
 bool
@@ -150,9 +180,10 @@ find_cached_tree(Oid relation, AttrNumber column, SetTree *tree)
 	TreeKey		key = {.relation = relation, .column = column};
 	CachedTree *cached = NULL;
 
-	if (trees != NULL && cached_at == bloomset_changes)
+	/* a standby does not replay the lock of a parent */
+	if (trees != NULL && cached_at == bloomset_changes && !RecoveryInProgress())
 		cached = hash_search(trees, &key, HASH_FIND, NULL);
-	if (cached == NULL || !hold_locks(cached))
+	if (cached == NULL || !lock_cached_tree(cached))
 		return false;
 	copy_leaves(tree, &cached->tree);
 	return true;

@@ -9,7 +9,7 @@ again. What a call site remembers within a transaction is tested by bloomset_cal
 from bloomset_checks import (ELDER, GROVE, RARE, by_index, contains, denied, denied_by_partitions, make, make_calls,
                              numbers, result_of, wait_until_blocked)
 from session import NO_WORKERS, Session, ask, each, in_thread, run
-from tap import ok, same
+from tap import note, ok, same
 
 # A worker keeps nothing from one statement to the next.
 Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';" + NO_WORKERS
@@ -298,6 +298,41 @@ def test_change_while_searching():
         same(asker.each(*[contains("grove", 7)] * 2), [["t"]] * 2, "the next transaction knows it")
 
 
+HEAVY = [f"heavy_{i}" for i in range(200)]
+
+
+def answers_during_commit(asker, committing, call):
+    """Whether the commit was visible, and the answer, again and again until it has ended."""
+    while not committing.done():
+        yield from asker.ask(f"SELECT EXISTS (SELECT FROM marker), ({call})")
+
+
+def test_commit_before_invalidations():
+    """Fails if a tree is used while a commit that adds a child is visible and its invalidations are not: COMMIT PREPARED
+    removes the files of dropped tables in between."""
+    ask(ELDER + "CREATE TABLE marker (i int); CREATE FUNCTION ask_elder() RETURNS bool LANGUAGE plpgsql AS "
+        "'BEGIN RETURN bloomset_contains(''elder'', ''k'', 7); END'")  # fmt: skip
+    seen = []
+    with Session() as asker, Session() as again, Session() as owner:
+        for _ in range(8):
+            owner.ask("".join(f"CREATE TABLE {table} (i text);" for table in HEAVY))
+            again.ask("BEGIN")
+            for session, call in (asker, contains("elder", 7)), (again, "SELECT ask_elder()"):
+                same(session.each(*[call] * 2), [["f"]] * 2, "before, it is denied")
+            owner.each("BEGIN", "ALTER TABLE stray INHERIT elder", "INSERT INTO marker VALUES (1)",
+                       "DROP TABLE " + ", ".join(HEAVY), "PREPARE TRANSACTION 'bloomset_cached'")  # fmt: skip
+            committing = in_thread(owner.attempt, "COMMIT PREPARED 'bloomset_cached'")
+            works = (asker, contains("elder", 7)), (again, "SELECT ask_elder()")
+            for future in [in_thread(lambda *a: list(answers_during_commit(*a)), session, committing, call)
+                           for session, call in works]:  # fmt: skip
+                seen += result_of(future)
+            same(result_of(committing)[1], "00000", "the commit")
+            again.ask("COMMIT")
+            owner.ask("ALTER TABLE stray NO INHERIT elder; TRUNCATE marker")
+    note(f"{len(seen)} answers during commits, {seen.count('t|t')} that saw one")
+    same(seen.count("t|f"), 0, "a commit that is visible is never denied")
+
+
 # Privileges
 
 def test_rights():
@@ -388,4 +423,4 @@ def test_bounded():
 
 run(test_changes, test_no_set_left, test_own_changes, test_renamed_schema, test_something_else, test_locks_again,
     test_rebuilding_waits, test_former_locks, test_change_while_locking, test_change_while_searching,
-    test_rights, test_bounded)  # fmt: skip
+    test_commit_before_invalidations, test_rights, test_bounded)  # fmt: skip
