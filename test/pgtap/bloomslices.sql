@@ -114,7 +114,8 @@ FROM unnest(ARRAY[pg_temp.make_filter('dense', 5), pg_temp.make_filter('sparse',
     pg_temp.add_elements(bloom_create(200, 0.01), 5, 1), pg_temp.add_elements(bloom_create(200, 0.01), 12, 30),
     pg_temp.make_filter('dense', 7) & pg_temp.make_filter('dense', 8), pg_temp.make_filter('no elements', 1),
     pg_temp.make_filter('seed', 5), pg_temp.make_filter('classic', 5), pg_temp.make_filter('other size', 5),
-    pg_temp.make_filter('text', 5), pg_temp.add_elements(bloom_create(200, 0.01), 5, 100), (SELECT bloom_agg(1) FILTER (WHERE false))]) g;
+    pg_temp.make_filter('text', 5), bloom_add(bloom_create(200, 0.01), 'a') & bloom_add(bloom_create(200, 0.01), 'b'),
+    pg_temp.add_elements(bloom_create(200, 0.01), 5, 100), (SELECT bloom_agg(1) FILTER (WHERE false))]) g;
 
 -- Orders: distances alone, because rows of one distance may come in any order.
 CREATE TABLE orders (query text);
