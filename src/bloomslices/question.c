@@ -97,7 +97,7 @@ has_shape(const bf_filter *filter, const SlicesShape *shape)
 
 	return params->layout == BF_BLOCKED && params->k == shape->k && params->seed == shape->seed &&
 		params->m == (uint64) shape->nblocks * BF_BLOCK_BITS &&
-		(bf_is_empty(filter) || params->element_class == shape->element_class);
+		(params->element_class == BF_CLASS_NONE || params->element_class == shape->element_class);
 }
 
 /* The hashes of a sparse filter ascend already. */

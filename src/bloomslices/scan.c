@@ -12,6 +12,7 @@
 #include "access/relscan.h"
 #include "bloomslices/bloomslices.h"
 #include "bloomslices/search.h"
+#include "miscadmin.h"
 #include "nodes/tidbitmap.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
@@ -102,6 +103,7 @@ bloomslices_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 	{
 		ItemPointerData row = tid_of(state->hits.hits[i].place);
 
+		CHECK_FOR_INTERRUPTS();
 		tbm_add_tuples(bitmap, &row, 1, state->hits.hits[i].recheck);
 	}
 	return (int64) state->hits.count;

@@ -13,6 +13,7 @@
 #include "bloomslices/question.h"
 #include "bloomslices/reader.h"
 #include "bloomslices/search.h"
+#include "query/query.h"
 #include "utils/memutils.h"
 
 typedef struct Search
@@ -156,6 +157,18 @@ keep_rows_with_bit(SlabReader *reader, uint32 block, uint32 bit, uint64 *rows, b
 	return true;
 }
 
+/*
+ * The next tests.  Many keys may ask one page, which is then released now and then, so that
+ * writers go on and the next read_slab_page() sees interrupts.
+ */
+static bool
+next_tests(Search *search, SlabReader *reader, const Question *question)
+{
+	if (search->tests->next % CHUNK_KEYS < KEYS_PER_BLOCK)
+		close_page(reader);
+	return next_block_tests(question, search->tests);
+}
+
 /* The rows that have all keys, or all bits. */
 static bool
 find_all(Search *search, SlabReader *reader, const Question *question, uint64 *rows)
@@ -165,7 +178,7 @@ find_all(Search *search, SlabReader *reader, const Question *question, uint64 *r
 
 	bf_rows_first(rows, words_of(reader->slab), rows_of_slab(reader->slab));
 	tests->next = 0;
-	while (next_block_tests(question, tests))
+	while (next_tests(search, reader, question))
 	{
 		prefetch_tests(search, reader->slab);
 		for (uint32 i = 0; i < tests->ntests; i++)
@@ -214,7 +227,7 @@ find_any(Search *search, SlabReader *reader, const Question *question, uint64 *r
 
 	bf_rows_first(rows, nwords, 0);
 	search->tests->next = 0;
-	while (next_block_tests(question, search->tests))
+	while (next_tests(search, reader, question))
 	{
 		if (!find_keys(search, reader, &present))
 			return false;
@@ -236,7 +249,7 @@ count_keys(Search *search, SlabReader *reader, const Question *question)
 
 	bf_counts_init(&search->counts, search->planes, nwords, question->nkeys);
 	search->tests->next = 0;
-	while (next_block_tests(question, search->tests))
+	while (next_tests(search, reader, question))
 	{
 		if (!find_keys(search, reader, &present))
 			return false;

@@ -33,6 +33,7 @@
 /* PostgreSQL 16 replaced the functions for each kind of object. */
 #if PG_VERSION_NUM < 160000
 #define object_ownercheck(catalog, object, role) pg_class_ownercheck(object, role)
+#define object_aclcheck(catalog, object, role, mode) pg_proc_aclcheck(object, role, mode)
 #endif
 
 /* PostgreSQL 17 renamed the first and added the second, which 15 and 16 do by the setting. */

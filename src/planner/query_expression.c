@@ -9,12 +9,14 @@
 
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/optimizer.h"
 #include "pg/element.h"
 #include "planner/query_expression.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -26,6 +28,8 @@ extern PGDLLEXPORT Datum bloomfilter_contained(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum bloomfilter_contains_any(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum bloomfilter_contains_all(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum bloomfilter_contains_least(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum bloomquery_make(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum bloomquery_make_least(PG_FUNCTION_ARGS);
 
 /* The strategy of @@ in an operator family of an access method for filters. */
 #define QUERY_STRATEGY	1
@@ -49,6 +53,21 @@ is_hashable(const Node *keys, bool is_array, Oid collation)
 	return find_element_type(is_array ? get_base_element_type(type) : type, collation, &element);
 }
 
+static bool
+may_execute(Oid function)
+{
+	return object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+}
+
+/* Would the call raise an error that a plan without it need not raise? */
+static bool
+is_negative(const Node *least)
+{
+	const Const *value = (const Const *) least;
+
+	return IsA(least, Const) && !value->constisnull && DatumGetInt32(value->constvalue) < 0;
+}
+
 /* Finds bloom_query() with this number of arguments in a schema. */
 static Oid
 find_constructor(int count, Oid schema)
@@ -59,13 +78,19 @@ find_constructor(int count, Oid schema)
 						   PointerGetDatum(buildoidvector(types, count)), ObjectIdGetDatum(schema));
 }
 
-/* A call of bloom_query(), which is in the schema of the function; NULL if it was renamed. */
+/*
+ * A call of bloom_query(), which is in the schema of the function.  NULL if it was renamed,
+ * or the user may not execute it.  Another function may have its name if the extension's
+ * SQL is older than the library.
+ */
 static Node *
 call_constructor(Oid function, List *arguments, Oid collation)
 {
-	Oid			constructor = find_constructor(list_length(arguments), get_func_namespace(function));
+	int			count = list_length(arguments);
+	Oid			constructor = find_constructor(count, get_func_namespace(function));
 
-	if (!OidIsValid(constructor))
+	if (!OidIsValid(constructor) || !may_execute(constructor) ||
+		address_of(constructor) != (count == 1 ? bloomquery_make : bloomquery_make_least))
 		return NULL;
 	return (Node *) makeFuncExpr(constructor, get_func_rettype(constructor), arguments, InvalidOid,
 								 collation, COERCE_EXPLICIT_CALL);
@@ -91,7 +116,7 @@ find_query_expression(Oid function, List *arguments, Oid collation, QueryExpress
 		return false;
 	if (address == bloomfilter_contains_any)
 		query = lappend(query, integer_constant(1));
-	else if (address == bloomfilter_contains_least)
+	else if (address == bloomfilter_contains_least && !is_negative(lthird(arguments)))
 		query = lappend(query, lthird(arguments));
 	else if (is_array && address != bloomfilter_contains_all)
 		return false;
@@ -120,7 +145,7 @@ index_condition(SupportRequestIndexCondition *request)
 		return NIL;
 	operator = get_opfamily_member(request->opfamily, request->index->opcintype[request->indexcol],
 								   exprType(expression.query), QUERY_STRATEGY);
-	if (!OidIsValid(operator))
+	if (!OidIsValid(operator) || !may_execute(get_opcode(operator)))
 		return NIL;
 	request->lossy = false;
 	return list_make1(make_opclause(operator, BOOLOID, false, (Expr *) expression.filter,

@@ -1,7 +1,7 @@
 -- Which conditions on a filter the planner rewrites to filter @@ query for an index. Any access
 -- method will do for that: this is an operator class for hash indexes, which only plans use.
 BEGIN;
-SELECT plan(46);
+SELECT plan(50);
 
 SET LOCAL jit = off;
 SET LOCAL enable_seqscan = off;
@@ -94,6 +94,7 @@ SELECT is(pg_temp.condition('EXECUTE several (''{1}'', 1)'), '(seen @@ bloom_que
 SELECT pg_temp.becomes('seen @> ''a'' COLLATE nondeterministic', NULL);
 SELECT pg_temp.becomes('seen @> random()', NULL);
 SELECT pg_temp.becomes('bloom_contains_least(seen, ARRAY[1], (2 * random())::int)', NULL);
+SELECT pg_temp.becomes('bloom_contains_least(seen, ARRAY[1], -1)', NULL);
 SELECT pg_temp.becomes('seen @> x', NULL);
 SELECT pg_temp.becomes('seen @> json ''1''', NULL);
 SELECT pg_temp.becomes('seen @> ARRAY[1]', NULL);
@@ -107,6 +108,24 @@ SELECT pg_temp.joins('bloom_contains_any(seen, ARRAY[k.x, sets.x])', NULL);
 CREATE FUNCTION pg_temp.elsewhere() RETURNS text LANGUAGE sql SET search_path = pg_catalog
     RETURN pg_temp.condition('SELECT FROM public.sets WHERE seen OPERATOR(public.@>) 42');
 SELECT is(pg_temp.elsewhere(), '(seen OPERATOR(public.@@) public.bloom_query(42))', 'another search_path');
+
+-- and are functions that the user may execute
+CREATE FUNCTION pg_temp.unchanged(change text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE change;
+    SET LOCAL ROLE pg_monitor;
+    RETURN NEXT is(pg_temp.condition('SELECT FROM sets WHERE seen @> 42'), NULL, change);
+    RESET ROLE;
+END $$;
+GRANT SELECT ON sets TO pg_monitor;
+SAVEPOINT functions;
+SELECT pg_temp.unchanged('REVOKE EXECUTE ON FUNCTION bloom_query(anycompatible) FROM public');
+ROLLBACK TO functions;
+SELECT pg_temp.unchanged('REVOKE EXECUTE ON FUNCTION bloom_matches(bloomfilter, bloomquery) FROM public');
+ROLLBACK TO functions;
+ALTER FUNCTION bloom_query(anycompatible) RENAME TO renamed;
+SELECT pg_temp.unchanged($$CREATE FUNCTION bloom_query(anycompatible) RETURNS bloomquery LANGUAGE sql
+    AS 'SELECT NULL::bloomquery'$$);
 
 SELECT * FROM finish();
 ROLLBACK;
