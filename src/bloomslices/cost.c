@@ -152,17 +152,28 @@ path_selectivity(PlannerInfo *root, const IndexPath *path)
  * The planner takes any index for an index-only scan of a query that needs no column, as
  * count(*).  But a search keeps no page pinned: VACUUM could remove a row that it has
  * found, and mark the row's page as all-visible.
+ *
+ * It also takes one for several distances.  But the executor compares no further than two
+ * rows whose first distance is NULL.
  */
-static void
-forbid_index_only(IndexPath *path, Cost *startup, Cost *total)
+static bool
+is_forbidden(const IndexPath *path)
 {
-	if (path->path.pathtype != T_IndexOnlyScan)
-		return;
+	return path->path.pathtype == T_IndexOnlyScan || list_length(path->indexorderbys) > 1;
+}
+
+static void
+forbid(IndexPath *path, Cost *startup, Cost *total)
+{
 	path->path.pathtype = T_IndexScan;
+	disable_path(&path->path);
 	*startup = *total = FORBIDDEN_COST;
 }
 
-/* All of it comes before the first row.  The rows come in the order of the table. */
+/*
+ * All of it comes before the first row.  The rows come in the order of the table, or of
+ * their distance.
+ */
 void
 bloomslices_costestimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup,
 						 Cost *total, Selectivity *selectivity, double *correlation, double *pages)
@@ -183,7 +194,8 @@ bloomslices_costestimate(PlannerInfo *root, IndexPath *path, double loop_count, 
 		index_other_operands_eval_cost(root, get_quals_from_indexclauses(path->indexclauses)) +
 		index_other_operands_eval_cost(root, path->indexorderbys);
 	*total = *startup;
-	*correlation = 1;
+	*correlation = path->indexorderbys == NIL ? 1 : 0;
 	*pages = work;
-	forbid_index_only(path, startup, total);
+	if (is_forbidden(path))
+		forbid(path, startup, total);
 }

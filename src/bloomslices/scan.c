@@ -110,8 +110,8 @@ bloomslices_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 }
 
 /*
- * The first distance decides the order.  Of further ones 0 is a lower bound, and the
- * executor computes them of rows that are equally distant.
+ * Plans with several distances are forbidden, see cost.c.  If there is no other, 0 is a
+ * lower bound of the further ones, which the executor computes.
  */
 static void
 return_distance(IndexScanDesc scan, const Hit *hit)

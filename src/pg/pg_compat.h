@@ -54,12 +54,17 @@
 #define DIRECT_GENERIC_WAL
 #endif
 
-/* PostgreSQL 18 places the first before a declaration, and gave the second an argument. */
+/*
+ * PostgreSQL 18 places the first before a declaration, gave the second an argument, and
+ * compares the number of disabled nodes of plans before their costs.
+ */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 #define vacuum_delay() vacuum_delay_point()
+#define disable_path(path) ((void) (path))
 #else
 #define vacuum_delay() vacuum_delay_point(false)
+#define disable_path(path) ((path)->disabled_nodes = 2)
 #endif
 
 /* PostgreSQL 19 keeps what the handler of an access method returns, other versions free it. */

@@ -184,6 +184,11 @@ SET LOCAL enable_indexscan = on;
 SELECT is(array(SELECT 1 FROM everything), array_fill(1, '{800}'), 'all rows by the index alone');
 SELECT ok(NOT pg_temp.uses('SELECT count(*) FROM everything', 'Index Only Scan'), 'no index-only scan');
 
+-- Several distances, of which the executor compares no more if the first is null.
+SELECT is(pg_temp.outcome(query, 'Index Scan'), pg_temp.outcome(query, 'Seq Scan'), 'two distances, the first null')
+FROM (VALUES ('SELECT f <-> bloom_query(ARRAY(SELECT generate_series(50, 249))) FROM exact
+    ORDER BY f <-> (SELECT NULL::bloomquery), f <-> bloom_query(ARRAY(SELECT generate_series(50, 249)))')) v (query);
+
 -- Rows that the table loses, and others in their place.
 CREATE FUNCTION pg_temp.change(tab text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
