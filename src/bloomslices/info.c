@@ -34,7 +34,6 @@ enum
 typedef struct SlicesInfo
 {
 	SlicesShape shape;
-	bool		shaped;			/* an index has been added */
 	bool		is_mixed;		/* the shapes differ */
 	int64		slabs;
 	int64		rows[ROW_NULL + 1]; /* by RowKind */
@@ -107,9 +106,12 @@ add_index(SlicesInfo *total, Relation index)
 		info = *total;
 		directory = read_slices_directory(index);
 	} while (!add_slabs(index, directory, &info));
-	info.is_mixed |= info.shaped && !has_same_shape(&info.shape, &directory->meta.shape);
-	info.shape = directory->meta.shape;
-	info.shaped = true;
+	/* without a row with elements there is none */
+	if (directory->meta.shape.nblocks != 0)
+	{
+		info.is_mixed |= info.shape.nblocks != 0 && !has_same_shape(&info.shape, &directory->meta.shape);
+		info.shape = directory->meta.shape;
+	}
 	info.bytes += (int64) RelationGetNumberOfBlocks(index) * BLCKSZ;
 	*total = info;
 }

@@ -22,7 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 
-/* Row security would hide rows from the user whose values the set tells. */
+/* Row security would hide rows from the user whose values the index tells. */
 static void
 check_row_security(const IndexMethod *method, Oid table)
 {
