@@ -46,8 +46,8 @@ typedef struct SlicesPageFields
 	uint16		version;
 	uint16		kind;			/* a PageKind */
 	uint64		owner;			/* number of the slab, or of the directory */
-	uint32		number;			/* of the page in its slab or directory, from 0 */
-	uint32		used;			/* entries of the directory; rows reserved in a rows page */
+	uint32		number;			/* of the page in its owner, from 0 */
+	uint32		used;			/* entries, or rows that are reserved */
 	uint32		checksum;		/* of the entries of a directory page */
 	uint32		reserved[3];
 } SlicesPageFields;
@@ -63,7 +63,7 @@ typedef enum RowKind
 {
 	ROW_ABSENT = 0,				/* not published yet, or removed */
 	ROW_EXACT,					/* the bits answer as the filter does */
-	ROW_FLAGGED,				/* the bits contain those of the filter: recheck */
+	ROW_FLAGGED,				/* the bits contain the filter's: recheck */
 	ROW_CANDIDATE,				/* no bits: always recheck */
 	ROW_EMPTY,					/* a filter without elements, no bits */
 	ROW_NULL					/* no bits */
@@ -136,7 +136,7 @@ typedef struct SlicesMeta
 	SlicesShape shape;
 	uint64		next_number;	/* of slabs and directories */
 	uint64		directory;		/* number of the current one */
-	BlockNumber merge_first;	/* pages that a merge is writing; none if merge_pages is 0 */
+	BlockNumber merge_first;	/* pages that a merge is writing */
 	uint32		merge_pages;
 	uint32		ndirectory;		/* pages */
 	uint32		checksum;		/* of all other fields */

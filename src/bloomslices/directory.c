@@ -473,7 +473,10 @@ append_gaps(Slab *slabs, uint32 nslabs, const Slab *own)
 	for (uint32 i = 0; i <= nslabs; i++)
 	{
 		if (sorted[i].first > next)
-			slabs[n++] = (Slab) {.first = next, .npages = sorted[i].first - next, .kind = SLAB_FREE, .tiles = 1};
+			slabs[n++] = (Slab)
+		{
+			.first = next, .npages = sorted[i].first - next, .kind = SLAB_FREE, .tiles = 1
+		};
 		next = sorted[i].first + sorted[i].npages;
 	}
 	pfree(sorted);

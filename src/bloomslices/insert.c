@@ -217,8 +217,8 @@ write_some_blocks(Relation index, const Slab *slab, uint32 row, uint32 nblocks, 
 		writes[n++] = (PageWrite)
 		{
 			.buffer = buffer, .lower = (uint16) (SLICES_OFFSET + (row + 1) * BF_BLOCK_BYTES),
-			.offset = (uint16) (SLICES_OFFSET + row * BF_BLOCK_BYTES),
-			.length = BF_BLOCK_BYTES, .bytes = bytes
+				.offset = (uint16) (SLICES_OFFSET + row * BF_BLOCK_BYTES),
+				.length = BF_BLOCK_BYTES, .bytes = bytes
 		};
 	}
 	if (n > 0)
