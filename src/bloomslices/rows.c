@@ -89,16 +89,16 @@ RowKind
 slices_row_bits(const SlicesShape *shape, const bf_filter *filter, uint8 *bits)
 {
 	RowKind		kind = kind_of(shape, filter);
-	bf_shape	bf_shape = slices_bf_shape(shape);
+	bf_shape	index_shape = slices_bf_shape(shape);
 
 	if (bits == NULL || (kind != ROW_EXACT && kind != ROW_FLAGGED))
 		return kind;
 	if (filter->sparse)
-		expand_hashes(&bf_shape, filter, bits);
+		expand_hashes(&index_shape, filter, bits);
 	else if (kind == ROW_EXACT)
 		copy_bytes(bits, filter->payload, (uint64) shape->nblocks * BF_BLOCK_BYTES);
 	else
-		resize_blocks(&bf_shape, filter, bits);
+		resize_blocks(&index_shape, filter, bits);
 	return kind;
 }
 
@@ -126,7 +126,7 @@ complete_shape(SlicesShape *shape, const bf_filter *filter)
 	*shape = (SlicesShape)
 	{
 		.element_class = params->element_class, .nblocks = bf_shape_of(params).nblocks, .k = params->k,
-		.rate = params->rate, .seed = params->seed
+			.rate = params->rate, .seed = params->seed
 	};
 	return true;
 }

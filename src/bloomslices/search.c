@@ -23,7 +23,7 @@ typedef struct Search
 	int			nconditions;
 	Question   *conditions;
 	Question   *distance;		/* or NULL */
-	bool		counted;		/* by the last condition, with the distance's keys */
+	bool		counted;		/* by the last condition */
 	/* for the largest slab */
 	uint64	  **accepted;		/* rows, of each condition that asks bits */
 	uint64	   *rows;			/* that all may accept */

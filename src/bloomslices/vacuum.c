@@ -45,9 +45,9 @@ remove_entries(Relation index, Buffer buffer, const bool *dead)
 	{
 		if (dead[i])
 			slices_rows(page)[i] = (RowEntry)
-			{
-				.kind = ROW_ABSENT
-			};
+		{
+			.kind = ROW_ABSENT
+		};
 	}
 	GenericXLogFinish(state);
 }

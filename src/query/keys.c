@@ -71,7 +71,7 @@ append_array(StringInfo target, const ElementType *element, ArrayType *array, ui
 BloomQuery *
 make_query(const KeyType *type, Datum keys)
 {
-	bool		is_enum = !type->element.is_stable; /* nothing else is unstable */
+	bool		is_enum = !type->element.is_stable; /* only they are not */
 	uint32		nkeys = 1;
 	uint32		least = 1;
 	StringInfoData bytes;

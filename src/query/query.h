@@ -35,7 +35,7 @@ typedef struct varlena BloomQuery;
 typedef struct OpenQuery
 {
 	uint32		element_class;	/* a bf_class */
-	bool		is_enum;		/* labels, which SQL does not compare with char(n) */
+	bool		is_enum;		/* labels, not comparable with char(n) */
 	uint32		least;			/* this many of the keys, duplicates each */
 	uint32		nkeys;
 	const uint8 *keys;			/* each: length, canonical bytes */
