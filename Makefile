@@ -4,7 +4,7 @@ PGFILEDESC = "bloomtype - Bloom filters for PostgreSQL"
 DATA = $(patsubst $(srcdir)/%,%,$(wildcard $(srcdir)/sql/$(EXTENSION)--*.sql))
 
 # Each directory of src/ is a layer: the core knows nothing of the others.
-SRC = core pg value filter counter build aggregate probe planner bloomset
+SRC = core pg value query filter counter build aggregate probe planner bloomset bloomslices
 OBJS = $(patsubst $(srcdir)/%.c,%.o,$(wildcard $(SRC:%=$(srcdir)/src/%/*.c)))
 
 REGRESS = $(sort $(patsubst $(srcdir)/test/sql/%.sql,%,$(wildcard $(srcdir)/test/sql/*.sql)))
@@ -46,7 +46,7 @@ SHLIB_LINK += -Wl,-Bsymbolic
 endif
 
 # Loops over whole filters are written for the vectoriser.
-src/core/bulk.o src/core/number_bulk.o: CFLAGS += -O3
+src/core/bulk.o src/core/number_bulk.o src/core/slices.o: CFLAGS += -O3
 BITCODE_CFLAGS += -ffp-contract=off
 
 # A build outside the source tree needs its directories there. pg_regress looks for

@@ -289,8 +289,8 @@ resolve_sets(Oid relation, const char *column)
 		number = lock_table_column(relation, column);
 	else
 	{
-		tree.table = lock_table_of_index(relation);
-		check_index_access(relation, tree.table);
+		tree.table = lock_table_of_index(&bloomset_method, relation);
+		check_index_access(&bloomset_method, relation, tree.table);
 	}
 	if (!find_cached_tree(relation, number, &tree))
 		search_leaves(&tree, relation, number, column);

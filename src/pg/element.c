@@ -103,8 +103,8 @@ require_element_type(Oid type, Oid collation, ElementType *element)
 		check_collation(collation);
 }
 
-void
-resolve_element_type(FunctionCallInfo fcinfo, int argument, ElementType *element)
+Oid
+type_of_argument(FunctionCallInfo fcinfo, int argument)
 {
 	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, argument);
 
@@ -112,7 +112,13 @@ resolve_element_type(FunctionCallInfo fcinfo, int argument, ElementType *element
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("could not determine the type of the bloom filter element")));
-	require_element_type(type, PG_GET_COLLATION(), element);
+	return type;
+}
+
+void
+resolve_element_type(FunctionCallInfo fcinfo, int argument, ElementType *element)
+{
+	require_element_type(type_of_argument(fcinfo, argument), PG_GET_COLLATION(), element);
 }
 
 const ElementType *

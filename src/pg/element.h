@@ -9,9 +9,16 @@
 
 #include "core/filter.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 
 /* Hashes a value.  Frees what it allocates. */
 typedef uint64 (*HashElement) (Datum value, uint64 seed);
+
+/*
+ * Appends the canonical bytes of a value.  Their bf_hash_bytes() is the hash, so
+ * that whoever keeps them can compute it for any seed.
+ */
+typedef void (*AppendElement) (Datum value, StringInfo target);
 
 /*
  * How values of one SQL type are hashed.  Values of one class that are equal in
@@ -22,6 +29,7 @@ typedef struct ElementType
 	uint32		element_class;	/* a bf_class */
 	HashElement hash;
 	HashElement hash_unpadded;	/* as char(n), without blanks; or NULL */
+	AppendElement append;
 	bool		is_stable;		/* the hash of a value never changes */
 } ElementType;
 
@@ -53,6 +61,9 @@ extern bool find_element_type(Oid type, Oid collation, ElementType *element);
 
 /* The same with errors for what is not supported. */
 extern void require_element_type(Oid type, Oid collation, ElementType *element);
+
+/* The type of the current function's argument; an error if it is unknown. */
+extern Oid	type_of_argument(FunctionCallInfo fcinfo, int argument);
 
 /*
  * Finds how the type of the current function's argument is hashed; an error if

@@ -46,3 +46,15 @@ copy_bytes(uint8 *to, const uint8 *from, uint64 size)
 		memcpy(to + at, from + at, Min(CHUNK_BYTES, size - at));
 	}
 }
+
+bool
+equal_bytes(const uint8 *a, const uint8 *b, uint64 size)
+{
+	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (memcmp(a + at, b + at, Min(CHUNK_BYTES, size - at)) != 0)
+			return false;
+	}
+	return true;
+}

@@ -16,8 +16,9 @@
  */
 extern void *allocate_large(MemoryContext context, Size size);
 
-/* memset to 0 and memcpy, interruptible. */
+/* memset to 0, memcpy, and memcmp() == 0, interruptible. */
 extern void zero_bytes(uint8 *bytes, uint64 size);
 extern void copy_bytes(uint8 *to, const uint8 *from, uint64 size);
+extern bool equal_bytes(const uint8 *a, const uint8 *b, uint64 size);
 
 #endif							/* BF_MEMORY_H */

@@ -5,6 +5,7 @@
 #include "pg/pg_compat.h"
 
 #include "bloomset/bloomset.h"
+#include "bloomslices/bloomslices.h"
 #include "fmgr.h"
 
 /* PostgreSQL 18 shows the name and version in pg_get_loaded_modules(). */
@@ -20,4 +21,5 @@ void
 _PG_init(void)
 {
 	define_bloomset_options();
+	define_bloomslices_options();
 }

@@ -30,6 +30,12 @@
 #define rd_locator rd_node
 #endif
 
+/* PostgreSQL 16 replaced the functions for each kind of object. */
+#if PG_VERSION_NUM < 160000
+#define object_ownercheck(catalog, object, role) pg_class_ownercheck(object, role)
+#define object_aclcheck(catalog, object, role, mode) pg_proc_aclcheck(object, role, mode)
+#endif
+
 /* PostgreSQL 17 renamed the first and added the second, which 15 and 16 do by the setting. */
 #if PG_VERSION_NUM < 170000
 #define MyLocalTransactionId (MyProc->lxid)
@@ -41,16 +47,24 @@
 #endif
 
 /*
- * The versions whose generic_redo() has replayed the records of bloomset/wal.c in
- * the tests.
+ * The versions whose generic_redo() has replayed the records of bloomset/wal.c and
+ * pg/page_write.c in the tests.
  */
 #if PG_VERSION_NUM / 10000 == 15 || PG_VERSION_NUM / 10000 == 17 || PG_VERSION_NUM / 10000 == 18
 #define DIRECT_GENERIC_WAL
 #endif
 
-/* PostgreSQL 18 places it before a declaration. */
+/*
+ * PostgreSQL 18 places the first before a declaration, gave the second an argument, and
+ * compares the number of disabled nodes of plans before their costs.
+ */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
+#define vacuum_delay() vacuum_delay_point()
+#define disable_path(path) ((void) (path))
+#else
+#define vacuum_delay() vacuum_delay_point(false)
+#define disable_path(path) ((path)->disabled_nodes = 2)
 #endif
 
 /* PostgreSQL 19 keeps what the handler of an access method returns, other versions free it. */

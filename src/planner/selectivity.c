@@ -25,6 +25,8 @@
 #include "pg/bloom_type.h"
 #include "pg/element.h"
 #include "planner/constant_filter.h"
+#include "planner/query_expression.h"
+#include "planner/selectivity.h"
 #include "planner/subquery_filter.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
@@ -32,13 +34,6 @@
 
 PG_FUNCTION_INFO_V1(bloomfilter_contains_sel);
 PG_FUNCTION_INFO_V1(bloomfilter_contains_joinsel);
-
-/*
- * For an unknown filter or column.  The selectivities of several filters on one
- * scan multiply.  With 0.01 each, the planner would expect so few rows that it
- * prefers nested loops.
- */
-#define DEFAULT_SELECTIVITY 0.1
 
 /*
  * Finds the filter or counter among an operator's two arguments; false if there
@@ -239,8 +234,20 @@ constant_selectivity(VariableStatData *variable, Node *node, Oid operator,
 	return estimate_share(variable, &filter, measure_once(operand, &filter), hash);
 }
 
+/* The filter is a column, or something else that a row has. */
 static double
-contains_selectivity(PlannerInfo *root, Oid operator, List *args, int varRelid)
+row_selectivity(PlannerInfo *root, Oid operator, List *args, Oid collation, int varRelid)
+{
+	Oid			function = get_opcode(operator);
+	QueryExpression expression;
+
+	if (!find_query_expression(function, args, collation, &expression))
+		return DEFAULT_SELECTIVITY;
+	return query_selectivity(root, function, expression.filter, expression.query, varRelid);
+}
+
+static double
+contains_selectivity(PlannerInfo *root, Oid operator, List *args, Oid collation, int varRelid)
 {
 	Node	   *operand;
 	Node	   *node;
@@ -256,7 +263,9 @@ contains_selectivity(PlannerInfo *root, Oid operator, List *args, int varRelid)
 	examine_variable(root, node, varRelid, &variable);
 	if (IsA(filter->value, Const))
 		selectivity = constant_selectivity(&variable, node, operator, filter, kind);
-	else if (variable.rel != NULL && find_subquery_filter(root, filter->value, &subquery))
+	else if (variable.rel == NULL)
+		selectivity = row_selectivity(root, operator, args, collation, varRelid);
+	else if (find_subquery_filter(root, filter->value, &subquery))
 		selectivity = estimate_subquery_share(root, &variable, &subquery);
 	ReleaseVariableStats(variable);
 	CLAMP_PROBABILITY(selectivity);
@@ -268,7 +277,7 @@ bloomfilter_contains_sel(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_FLOAT8(contains_selectivity((PlannerInfo *) PG_GETARG_POINTER(0),
 										  PG_GETARG_OID(1),
-										  (List *) PG_GETARG_POINTER(2),
+										  (List *) PG_GETARG_POINTER(2), PG_GET_COLLATION(),
 										  PG_GETARG_INT32(3)));
 }
 

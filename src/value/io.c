@@ -8,13 +8,10 @@
  */
 #include "pg/pg_compat.h"
 
-#include <ctype.h>
-
 #include "libpq/pqformat.h"
-#include "miscadmin.h"
 #include "pg/sql_function.h"
-#include "utils/builtins.h"
 #include "value/errors.h"
+#include "value/hex.h"
 #include "value/value.h"
 
 /* A varlena with a copy of the bytes. */
@@ -28,68 +25,13 @@ make_varlena(const uint8 *bytes, uint64 size)
 	return value;
 }
 
-static bool
-are_digits(const char *characters, uint64 count)
-{
-	bool		good = true;
-
-	for (uint64 i = 0; i < count; i++)
-		good &= isxdigit((unsigned char) characters[i]) != 0;
-	return good;
-}
-
-/* False if a character is not a digit; hex_decode() would skip white space. */
-static bool
-decode_digits(const char *digits, uint64 size, uint8 *bytes)
-{
-	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
-	{
-		Size		length = Min(CHUNK_BYTES, size - at);
-
-		CHECK_FOR_INTERRUPTS();
-		if (!are_digits(digits + 2 * at, 2 * length))
-			return false;
-		hex_decode(digits + 2 * at, 2 * length, (char *) bytes + at);
-	}
-	return true;
-}
-
-static bool
-report_invalid_text(const char *detail, bf_kind kind, Node *escontext)
-{
-	ereturn(escontext, false,
-			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-			 errmsg("invalid input syntax for type %s", bloom_types[kind].name),
-			 errdetail_internal("%s", detail)));
-}
-
-static bool
-report_bad_digit(bf_kind kind, Node *escontext)
-{
-	return report_invalid_text("There is a character that is not a hexadecimal digit.", kind, escontext);
-}
-
-/* Checks the syntax except the digits.  *size is the number of bytes encoded. */
-static bool
-check_text_form(const char *text, uint64 *size, bf_kind kind, Node *escontext)
-{
-	size_t		length = strlen(text);
-
-	if (length < 2 || text[0] != '\\' || text[1] != 'x')
-		return report_invalid_text("A value starts with \\x, followed by hexadecimal digits.",
-								   kind, escontext);
-	if (length % 2 != 0)
-		return report_invalid_text("The number of hexadecimal digits is odd.", kind, escontext);
-	*size = length / 2 - 1;
-	return true;
-}
-
 /* Allocates only after the header has passed its checks against the length. */
 static Datum
 input(FunctionCallInfo fcinfo, bf_kind kind)
 {
 	const char *text = PG_GETARG_CSTRING(0);
 	const char *digits = text + 2;
+	const char *type = bloom_types[kind].name;
 	Node	   *escontext = fcinfo->context;
 	uint8		header[BF_HEADER_SIZE] = {0};
 	uint64		size;
@@ -97,18 +39,16 @@ input(FunctionCallInfo fcinfo, bf_kind kind)
 	bf_status	status;
 	BloomValue *value;
 
-	if (!check_text_form(text, &size, kind, escontext))
+	if (!check_text_form(text, &size, type, escontext))
 		PG_RETURN_NULL();
-	if (!decode_digits(digits, Min(size, BF_HEADER_SIZE), header) &&
-		!report_bad_digit(kind, escontext))
+	if (!decode_digits(digits, Min(size, BF_HEADER_SIZE), header, type, escontext))
 		PG_RETURN_NULL();
 	status = bf_decode_header(header, size, kind, BF_VALUE, &filter);
 	if (status.error != BF_OK && !report_invalid_input(status, kind, escontext))
 		PG_RETURN_NULL();
 
 	value = make_value(&filter, false, (uint8 **) &filter.payload);
-	if (!decode_digits(digits, size, (uint8 *) VARDATA(value)) &&
-		!report_bad_digit(kind, escontext))
+	if (!decode_digits(digits, size, (uint8 *) VARDATA(value), type, escontext))
 		PG_RETURN_NULL();
 	status = check_payload(&filter);
 	if (status.error != BF_OK && !report_invalid_input(status, kind, escontext))
@@ -121,20 +61,8 @@ output(FunctionCallInfo fcinfo, bf_kind kind)
 {
 	bf_filter	filter;
 	BloomValue *value = open_value(PG_GETARG_DATUM(0), kind, &filter);
-	const uint8 *bytes = (const uint8 *) VARDATA_ANY(value);
-	uint64		size = VARSIZE_ANY_EXHDR(value);
-	char	   *text = palloc(2 * size + 3);
-	char	   *digits = text + 2;
 
-	text[0] = '\\';
-	text[1] = 'x';
-	for (uint64 at = 0; at < size; at += CHUNK_BYTES)
-	{
-		CHECK_FOR_INTERRUPTS();
-		hex_encode((const char *) bytes + at, Min(CHUNK_BYTES, size - at), digits + 2 * at);
-	}
-	digits[2 * size] = '\0';
-	PG_RETURN_CSTRING(text);
+	PG_RETURN_CSTRING(encode_text((const uint8 *) VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)));
 }
 
 /* A value of bytes from outside. */

@@ -183,6 +183,10 @@ BEGIN
 		RETURN '@f';
 	ELSIF type = filter THEN
 		RETURN CASE WHEN (before % 2 = 1) <> swapped THEN '@G' ELSE '@F' END;
+	ELSIF type = 'anycompatiblearray'::regtype THEN
+		RETURN 'ARRAY[@E, @E]';
+	ELSIF type = 'bloomquery'::regtype THEN
+		RETURN 'bloom_query(ARRAY[@E, @E], 1)';
 	ELSIF type::text LIKE 'any%' THEN
 		RETURN CASE WHEN aggregate THEN '@e' ELSE '@E' END;
 	ELSIF names[n + 1] = 'expected_items' THEN

@@ -169,6 +169,44 @@ INSERT INTO attack.counter (name, c, corrupt) VALUES
         '11', 32767), true),
     ('noise', attack.forge_counter(decode(repeat(md5('noise'), 5), 'hex')), true);
 
+-- Queries, in the same way.
+CREATE FUNCTION attack.forge_query(bytea, int DEFAULT 1) RETURNS bloomquery
+    LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
+CREATE FUNCTION attack.forged_query(header text, payload text DEFAULT '', times int DEFAULT 1) RETURNS bloomquery
+    LANGUAGE sql IMMUTABLE RETURN attack.forge_query(attack.bytes(header, payload, times));
+
+CREATE TABLE attack.query (name text PRIMARY KEY, q bloomquery, corrupt bool NOT NULL DEFAULT false);
+INSERT INTO attack.query VALUES
+    ('NULL', NULL),
+    ('one', bloom_query(1)),
+    ('no keys', bloom_query('{}'::int[])),
+    ('none of them', bloom_query('{1,2}'::int[], 0)),
+    ('only NULL', bloom_query('{NULL,NULL}'::int[])),
+    ('more than there are', bloom_query('{1,2}'::int[], 2147483647)),
+    ('most that bytes can ask for', attack.forged_query('14000000 ffffffff 01000000', '080000000100000000000000')),
+    ('many', bloom_query(ARRAY(SELECT generate_series(1, 10000)), 5000)),
+    ('texts', bloom_query(ARRAY['1', '', 'one ', repeat('☃', 10000)], 1)),
+    ('blanks', bloom_query(ARRAY['1 ', ' ']::char(5)[], 1)),
+    ('floats', bloom_query(ARRAY[1, 0, 'NaN']::float8[])),
+    ('empty texts', attack.forged_query('19000000 01000000 e8030000', '00000000', 1000)),
+    ('a label', attack.forged_query('ac0d0000 01000000 01000000', '03000000736164'));
+INSERT INTO attack.query VALUES
+    ('no byte', attack.forge_query(''), true),
+    ('short header', attack.forged_query('14000000 01000000 010000'), true),
+    ('class 0', attack.forged_query('00000000 01000000 00000000'), true),
+    ('class 1', attack.forged_query('01000000 01000000 00000000'), true),
+    ('no key', attack.forged_query('14000000 01000000 01000000'), true),
+    ('half a length', attack.forged_query('14000000 01000000 01000000', '0800'), true),
+    ('half a key', attack.forged_query('14000000 01000000 01000000', '0800000001000000'), true),
+    ('a byte more', attack.forged_query('14000000 01000000 01000000', '08000000010000000000000000'), true),
+    ('2^32 - 1 keys', attack.forged_query('19000000 01000000 ffffffff', '00000000', 1000), true),
+    ('a key of 2^32 - 1 bytes', attack.forged_query('19000000 01000000 01000000', 'ffffffff', 1000), true),
+    ('the last key of 2^31 bytes', attack.forged_query('19000000 01000000 02000000', '0000000000000080'), true),
+    ('a boolean 2', attack.forged_query('10000000 01000000 01000000', '0100000002'), true),
+    ('an address of 1 byte', attack.forged_query('65030000 01000000 01000000', '0100000004'), true),
+    ('stored, cut off', attack.forged_query('14000000 01000000 e8030000', '080000000100000000000000', 999), true),
+    ('noise', attack.forge_query(decode(repeat(md5('noise'), 5), 'hex')), true);
+
 -- The arguments of each type: an expression, and whether it is null, or neither a filter nor a counter.
 CREATE TABLE attack.value (
     type regtype, call text, missing bool NOT NULL DEFAULT false, corrupt bool NOT NULL DEFAULT false);
@@ -178,6 +216,9 @@ FROM attack.filter;
 INSERT INTO attack.value
 SELECT 'bloomcounter', format('(SELECT c FROM attack.counter WHERE name = %L)', name), c IS NULL, corrupt
 FROM attack.counter;
+INSERT INTO attack.value
+SELECT 'bloomquery', format('(SELECT q FROM attack.query WHERE name = %L)', name), q IS NULL, corrupt
+FROM attack.query;
 INSERT INTO attack.value
 SELECT v.type::regtype, format('%L::%s', call, v.type), call IS NULL FROM (VALUES
     ('bigint', ARRAY[NULL, '0', '1', '-1', '100', '1000000', '216000000', '9223372036854775807',
@@ -196,10 +237,13 @@ CREATE FUNCTION attack.bytes_of(bloomfilter, int DEFAULT 1) RETURNS bytea
     LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
 CREATE FUNCTION attack.bytes_of(bloomcounter, int DEFAULT 1) RETURNS bytea
     LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
+CREATE FUNCTION attack.bytes_of(bloomquery, int DEFAULT 1) RETURNS bytea
+    LANGUAGE internal IMMUTABLE STRICT AS 'bytea_substr_no_len';
 CREATE TABLE attack.message AS
 SELECT row_number() OVER () AS n, b FROM (
     SELECT attack.bytes_of(f) FROM attack.filter WHERE f IS NOT NULL
-    UNION SELECT attack.bytes_of(c) FROM attack.counter WHERE c IS NOT NULL) s (b);
+    UNION SELECT attack.bytes_of(c) FROM attack.counter WHERE c IS NOT NULL
+    UNION SELECT attack.bytes_of(q) FROM attack.query WHERE q IS NOT NULL) s (b);
 INSERT INTO attack.value
 SELECT 'bytea', format('(SELECT b FROM attack.message WHERE n = %s)', n) FROM attack.message;
 INSERT INTO attack.value
@@ -225,6 +269,13 @@ SELECT t, call, call LIKE 'NULL%' FROM unnest('{anycompatible,anyelement}'::regt
     'bloom_create_counter(1)', 'NULL::int', 'NULL::text', 'NULL::point', 'NULL::attack.pair', 'NULL::bloomfilter',
     'NULL::bloomcounter']) call;
 INSERT INTO attack.value VALUES ('anycompatible', '''a''', false), ('anycompatible', 'NULL', true);
+INSERT INTO attack.value
+SELECT 'anycompatiblearray', call, call LIKE 'NULL%' FROM unnest(ARRAY[
+    'ARRAY[1]', 'ARRAY[1, NULL, 1]::bigint[]', '''{}''::int[]', '''{NULL}''::int[]', '''{{1,2},{3,4}}''::smallint[]',
+    'ARRAY(SELECT generate_series(1, 1000))', '''[5:6]={1,2}''::attack.numbers', '''1 2''::int2vector', '''1 2''::oidvector',
+    '''{a,NULL}''::text[]', '''{1,two}''::char(5)[]', '''{a}''::name[]', '''{sad,happy}''::attack.mood[]',
+    'ARRAY[1, ''NaN'']::float8[]', 'ARRAY[''a''] COLLATE attack.nondeterministic', 'ARRAY[(1, 2)::attack.pair]',
+    '''{1}''::json[]', 'ARRAY[bloom_create(1)]', '''{a}''', 'NULL::int[]', 'NULL::json[]', 'NULL']) call;
 
 -- Relations and columns.
 CREATE TABLE attack.seen (n int, t text);
@@ -267,7 +318,8 @@ BEGIN
         BEGIN
             EXECUTE format('SELECT r IS NULL, %s FROM (SELECT %s AS r OFFSET 0) s',
                 CASE WHEN result IN ('bloomfilter'::regtype, 'bloomcounter'::regtype)
-                     THEN format('r::bytea::%s = r', result) ELSE 'length(r::text) > 0' END, query)
+                     THEN format('r::bytea::%s = r', result)
+                     WHEN result = 'bloomquery'::regtype THEN 'r::text::bloomquery::text = r::text' ELSE 'length(r::text) > 0' END, query)
                 INTO missing, good;
             -- a set of no rows leaves it NULL
             good := missing IS NULL OR missing OR good AND NOT (strict AND call.missing);
@@ -347,15 +399,21 @@ CREATE FUNCTION attack.constant(text) RETURNS bloomfilter LANGUAGE plpgsql IMMUT
 BEGIN RETURN (SELECT f FROM attack.filter WHERE name = $1); END $$;
 CREATE FUNCTION attack.constant_counter(text) RETURNS bloomcounter LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN RETURN (SELECT c FROM attack.counter WHERE name = $1); END $$;
-CREATE TABLE attack.input AS SELECT x, x::text AS t, nullif(x, 5)::float8 AS f FROM generate_series(1, 1000) x;
+CREATE FUNCTION attack.constant_query(text) RETURNS bloomquery LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN RETURN (SELECT q FROM attack.query WHERE name = $1); END $$;
+CREATE TABLE attack.input AS
+SELECT x, x::text AS t, nullif(x, 5)::float8 AS f, bloom_add(bloom_create(10), x % 700) AS s FROM generate_series(1, 1000) x;
 ANALYZE attack.input;
 GRANT SELECT ON attack.input TO bloomtype_attacker;
-DELETE FROM attack.value WHERE type IN ('anycompatible', 'bloomfilter', 'bloomcounter');
-INSERT INTO attack.value SELECT 'anycompatible', unnest(ARRAY['x', 't', 'f', 'ROW (x)']);
+DELETE FROM attack.value WHERE type IN ('anycompatible', 'bloomfilter', 'bloomcounter', 'bloomquery');
+INSERT INTO attack.value SELECT 'anycompatible', unnest(ARRAY['x', 't', 'f', 'ROW (x)', '1']);
 INSERT INTO attack.value
 SELECT 'bloomfilter', format('attack.constant(%L)', name), f IS NULL, corrupt FROM attack.filter;
 INSERT INTO attack.value
 SELECT 'bloomcounter', format('attack.constant_counter(%L)', name), c IS NULL, corrupt FROM attack.counter;
+INSERT INTO attack.value VALUES ('bloomfilter', 's');
+INSERT INTO attack.value
+SELECT 'bloomquery', format('attack.constant_query(%L)', name), q IS NULL, corrupt FROM attack.query;
 SET LOCAL ROLE bloomtype_attacker;
 SELECT attack.verdict('every operator with a constant filter or counter', array_agg(attack.storm(
     format('(SELECT count(*) FROM attack.input WHERE %s OPERATOR(%I.%s) %%s)', CASE WHEN oprleft <> 0 THEN '%s' END,

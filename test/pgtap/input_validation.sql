@@ -1,11 +1,12 @@
--- The text of a filter or counter: what is not hexadecimal digits, how much of it a message
+-- The text of a filter, counter or query: what is not hexadecimal digits, how much of it a message
 -- shows, and soft errors. test/t/golden.t tests which bytes each way of input takes.
 BEGIN;
-SELECT plan(60);
+SELECT plan(90);
 
 CREATE TABLE type AS
 SELECT 'bloomfilter' AS type, bloom_agg(i)::text AS good FROM generate_series(1, 5) i
-UNION ALL SELECT 'bloomcounter', bloom_counter_agg(i)::text FROM generate_series(1, 5) i;
+UNION ALL SELECT 'bloomcounter', bloom_counter_agg(i)::text FROM generate_series(1, 5) i
+UNION ALL SELECT 'bloomquery', bloom_query(ARRAY['alice', 'bob'])::text;
 
 CREATE TABLE bad_text (id serial, type text, what text, t text);
 INSERT INTO bad_text (type, what, t)

@@ -29,7 +29,7 @@ WHERE prokind = 'f' AND lanname <> 'internal' AND (lanname <> 'c' OR probin IS D
 	OR prosecdef OR proleakproof OR proconfig IS NOT NULL OR proacl IS NOT NULL OR proretset OR provariadic <> 0;
 -- functions and C symbols with a name that other extensions could use
 SELECT name, prosrc FROM function WHERE proname !~ '^bloom' OR prosrc ~ '^bloom_';
--- not immutable, or not parallel safe: only the estimators, which read statistics
+-- not immutable, or not parallel safe: what reads statistics, labels of enums or indexes
 SELECT name, provolatile, proparallel FROM function WHERE provolatile <> 'i' OR proparallel <> 's' ORDER BY name::text;
 -- the server's functions for bytea, declared as the server declares them
 SELECT f.name, f.prosrc, (f.proisstrict, f.provolatile, f.proparallel) = (p.proisstrict, p.provolatile, p.proparallel) AS same
@@ -85,7 +85,7 @@ WHERE f.oid IS NULL OR oprresult <> prorettype
 	OR NOT proisstrict OR provolatile <> 'i';
 -- operators that share a function
 SELECT array_agg(name) FROM operator GROUP BY oprcode HAVING count(*) > 1;
--- binary operators without a commutator that points back and swaps the operands: only the difference
+-- binary operators without a commutator that points back and swaps the operands: the difference, and those of queries
 SELECT a.name FROM operator a LEFT JOIN operator b ON b.oid = a.oprcom AND b.oprcom = a.oid
 	AND b.oprleft = a.oprright AND b.oprright = a.oprleft AND b.oprresult = a.oprresult
 WHERE a.oprkind = 'b' AND b.oid IS NULL;
@@ -175,5 +175,6 @@ WHERE 'internal'::regtype = ANY (proargtypes)
 	AND NOT EXISTS (SELECT FROM aggregate WHERE f.oid IN (aggtransfn, aggfinalfn, aggcombinefn, aggserialfn,
 		aggdeserialfn))
 	AND NOT EXISTS (SELECT FROM operator WHERE f.oid IN (oprrest, oprjoin))
+	AND NOT EXISTS (SELECT FROM function WHERE prosupport = f.oid)
 	AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = f.oid)
 	AND NOT EXISTS (SELECT FROM pg_type WHERE typreceive = f.oid);

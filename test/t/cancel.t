@@ -347,6 +347,30 @@ def test_sparse(rng):
     race(rng, "sparse", variables, prepare, works)
 
 
+def test_queries(rng):
+    """4 million keys, all of them in one filter and none in another."""
+    works = [
+        Work("bloom_query of 4 million keys", "bloom_query(k)"),
+        Work("bloom_query of at least 2 of 4 million keys", "bloom_query(k, 2)"),
+        Work("bloom_hits of 4 million keys", "bloom_hits(f, k)"),
+        Work("bloom_contains_any of 4 million absent keys", "bloom_contains_any(none, k)"),
+        Work("bloom_contains_all of 4 million present keys", "bloom_contains_all(whole, k)"),
+        Work("bloom_contains_least of 4 million keys", "bloom_contains_least(f, k, 3000000)"),
+        Work("filter @@ query of 4 million keys", "whole @@ q"),
+        Work("filter <-> query of 4 million keys", "f <-> q"),
+        Work("filter of another class @@ changing queries of 4 million keys", "bloom_create(1) @@ bloom_query(k)"),
+        Work("query of 4 million keys, text output", "bloomquery_out(q)"),
+        Work("query of 4 million keys, text output and input", "bloomquery_in(bloomquery_out(q))"),
+        Work("bloomquery_send of 4 million keys", "bloomquery_send(q)"),
+    ]
+    variables = "f bloomfilter; whole bloomfilter; none bloomfilter; k bigint[]; q bloomquery;"
+    prepare = f"""
+        f := {F}; none := bloom_add(bloom_create({ITEMS}), -1);
+        whole := ('\\x01000006140000000ad7233c00000000000000000002000000000000' || repeat('f', 128))::bloomfilter;
+        k := ARRAY(SELECT generate_series(1::bigint, 4000000)); q := bloom_query(k);"""
+    race(rng, "queries", variables, prepare, works)
+
+
 def test_building(rng):
     """Work within a single row, or after the last one."""
 
@@ -384,6 +408,14 @@ CREATE FUNCTION estimate() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN EXECUTE 'EXPLAIN SELECT FROM parts WHERE x <@ constant()'; END $$;
 CREATE UNLOGGED TABLE keys AS SELECT generate_series(1, 1000) AS x;
 CREATE INDEX keys_set ON keys USING bloomset (x) WITH (expected_items = 2e8);
+CREATE UNLOGGED TABLE filters AS SELECT bloom_agg(i * 1000 + x, 200000) AS f, i
+FROM generate_series(1, 60) AS i, generate_series(1, 100000) AS x GROUP BY i;
+CREATE INDEX filters_slices ON filters USING bloomslices (f);
+CREATE FUNCTION search(condition text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    SET LOCAL enable_seqscan = off;
+    EXECUTE 'SELECT FROM filters WHERE ' || condition;
+END $$;
 CREATE FUNCTION rebuild() RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE 'REINDEX INDEX keys_set'; END $$;
 """
 
@@ -396,6 +428,8 @@ TIMED = {
     "bloom_agg onto it": """SELECT # bloom_agg(x, f) FROM stored, generate_series(1, 10) AS x,
             generate_series(1, 100) AS y GROUP BY y""",
     "equality": "SELECT count(*) FROM stored AS a, stored AS b, generate_series(1, 1000) WHERE a.f = b.f",
+    "hits": """SELECT sum(bloom_hits(f, k)) FROM stored, (SELECT array_agg(x) AS k FROM generate_series(1, 1000000) x) AS k,
+            generate_series(1, 1000)""",
     "membership": "SELECT count(*) FROM stored, generate_series(1, 100000000) AS x WHERE f @> x",
     "bloom_union_agg": "SELECT # bloom_union_agg(f) FROM stored, generate_series(1, 1000)",
     # the server reads a whole field before it checks for a cancellation; the type's own part is "from bytea"
@@ -407,6 +441,13 @@ TIMED = {
     "bloomset_filters": "SELECT (bloomset_filters('keys', 'x')).generation FROM generate_series(1, 1000)",
     "bloomset_info": "SELECT bloomset_info('keys_set') FROM generate_series(1, 1000)",
     "bloomset_check": "SELECT bloomset_check('keys_set') FROM generate_series(1, 1000)",
+    "bloomslices, many keys": "SELECT search('f @@ bloom_query(ARRAY(SELECT generate_series(1, 1000000)), 500000)')"
+    " FROM generate_series(1, 1000)",
+    "bloomslices, superset": "SELECT search('f @>= (SELECT bloom_union_agg(f) FROM filters WHERE i < 50)')"
+    " FROM generate_series(1, 1000)",
+    "bloomslices_info": "SELECT bloomslices_info('filters_slices') FROM generate_series(1, 1000000)",
+    "bloomslices_check": "SELECT bloomslices_check('filters_slices') FROM generate_series(1, 1000)",
+    "bloomslices_merge": "SELECT bloomslices_merge('filters_slices') FROM generate_series(1, 1000000)",
 }
 expressions.extend(TIMED.values())
 
@@ -430,7 +471,7 @@ def test_statement_timeout():
 
 # Functions whose time does not grow with a filter's size.
 BRIEF = {"bloom_create", "bloom_bytes", "bloom_create_counter", "bloom_counter_bytes", "bloom_contains_joinsel",
-         "bloomset_handler"}
+         "bloom_contains_support", "bloomset_handler", "bloomslices_handler"}
 
 COVERED = """
 WITH member AS (SELECT classid, objid FROM pg_depend WHERE deptype = 'e'
@@ -470,7 +511,7 @@ def main():
         ask(SETUP.replace("@element@", element))
         try:
             part(test_dense, rng, functions)
-            for test in test_counters, test_sparse_counters, test_text, test_sparse, test_building:
+            for test in test_counters, test_sparse_counters, test_text, test_sparse, test_queries, test_building:
                 part(test, rng)
             part(test_statement_timeout)
             part(test_coverage)

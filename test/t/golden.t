@@ -127,6 +127,15 @@ def test_hashes(document):
         )
 
 
+def test_queries(document):
+    """A query has the canonical bytes of its keys, which are those that are hashed."""
+    canonical = {vector["element"]: (vector["class"], vector["canonical"]) for vector in document["hashes"]}
+    for (element, (element_class, key)), answer in zip(canonical.items(), ask(f"bloom_query({e})" for e in canonical)):
+        data, key = bytes.fromhex(answer[2:]), bytes.fromhex(key)
+        stored = 3500 if "::mood" in element else element_class
+        same(data, struct.pack("<IIII", stored, 1, 1, len(key)) + key, f"bytes of a query for {element}")
+
+
 def test_equality(document):
     """Two elements of a class are equal in SQL exactly if their canonical bytes are; strings of
     class 25 compared as text, since there are no operators between enums and strings."""
@@ -940,6 +949,7 @@ def main():
     encoding, version = session.ask("SHOW server_encoding; SHOW server_version_num")
     document, filters, counters = usable_vectors(encoding, version)
     test_hashes(document)
+    test_queries(document)
     test_equality(document)
     test_sizes(document)
     test_built_filters(document, filters)

@@ -56,11 +56,12 @@ EMPTY = f"'\\x01000106000000000ad7233c0000000000000000{BITS.to_bytes(8, 'little'
 EMPTY_COUNTER = f"'\\x01000506000000000ad7233c0000000000000000{POSITIONS.to_bytes(8, 'little').hex()}'::bloomcounter"
 SETUP = f"""
 CREATE EXTENSION bloomtype;
-CREATE TABLE data AS SELECT d AS d, d2, s, s2, d::bytea AS b, e, bloom_add({EMPTY}, 1) AS small
+CREATE TABLE data AS SELECT d AS d, d2, s, s2, d::bytea AS b, e, bloom_add({EMPTY}, 1) AS small, k, bloom_query(k) AS q
 FROM (SELECT {wide(BITS)} AS d) AS a, (SELECT {wide(BITS, first=2)} AS d2) AS b,
     (SELECT bloom_agg(x, {EMPTY}) AS s FROM generate_series(1, 1000000) x) AS c,
     (SELECT bloom_agg(x, {EMPTY}) AS s2 FROM generate_series(500000, 1500000) x) AS c2,
-    (SELECT bloom_agg(x) AS e FROM generate_series(1, 5) x) AS e;
+    (SELECT bloom_agg(x) AS e FROM generate_series(1, 5) x) AS e,
+    (SELECT array_agg(x) AS k FROM generate_series(1, 2000000) x) AS k;
 CREATE TABLE counters AS SELECT c, c2, cs, cs2, c + c2 AS c_c2, c + cs AS c_cs, cs + cs2 AS cs_cs2,
     bloom_add({EMPTY_COUNTER}, 1) AS c_small
 FROM (SELECT {wide(POSITIONS, width=4)} AS c) AS a, (SELECT {wide(POSITIONS, first=2, width=4)} AS c2) AS b,
@@ -80,7 +81,7 @@ SET hash_mem_multiplier = 100;
 """
 VALUES = {
     "bigint": "50000000", "float8": "0.01", "double precision": "0.01", "text": "'blocked'", "bytea": "b",
-    "anycompatible": "1", "cstring": "bloomfilter_out(d)", "items": "50000000", "integer": "1", "width": "4",
+    "anycompatible": "1", "anycompatiblearray": "k", "bloomquery": "q", "cstring": "bloomfilter_out(d)", "items": "50000000", "integer": "1", "width": "4",
 }  # fmt: skip
 # Other values for the functions of counters.
 COUNTER_VALUES = {**VALUES, "bytea": "c::bytea", "cstring": "bloomcounter_out(c)"}
@@ -117,6 +118,8 @@ def calls(server):
         ok(not unknown, f"{name}: values for its arguments are known", unknown) if unknown else None
         ours = "bloomcounter" if "bloomcounter" in types or makes_counter == "t" else "bloomfilter"
         values, table = (COUNTER_VALUES, "counters") if ours == "bloomcounter" else (VALUES, "data")
+        if name == "bloomquery_in":
+            values = {**values, "cstring": "bloomquery_out(q)"}
         singles, pairs, rows_of_agg = OURS[ours]
         if name == "bloom_fold" and ours == "bloomcounter":
             singles = ["cs_cs2", "cs"]  # which have a rate below that to fold to
@@ -169,7 +172,7 @@ def test_memory(server):
     failed = {work: list(got.values()).count("53200") for work, got in codes.items()}
     note(f"{sum(failed.values())} calls ran out of memory, {sum(map(bool, failed.values()))} of {len(works)} kinds")
     # these read some of a filter, compare sizes, or make a filter that is empty or has two elements
-    frugal = re.compile(r"bloom_(bytes|create|contains|contained|count|counter_bytes|create_counter|eq|ne)\(|"
+    frugal = re.compile(r"bloom_(bytes|create|contains|contained|count|counter_bytes|create_counter|eq|ne)\(|bloom_query\(1\)|"
                         r"bloom_add\(s,|bloom_(counter_|level_)?agg\(x[^dc]*\) IS NULL FROM parts")  # fmt: skip
     ample = [work for work, n in failed.items() if n == 0 and not frugal.search(work)]
     same(ample, [], "all calls that take much memory run out of it somewhere")

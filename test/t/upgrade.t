@@ -262,8 +262,37 @@ COUNTER_DEPENDENTS = [
      " ORDER BY id", "EXECUTE five_times"),
 ]  # fmt: skip
 
+# A column of each type that bloomset has an operator class for.
+SETS = {
+    "boolean": "true", "bytea": "'a'", "smallint": "1", "integer": "1", "bigint": "1", "real": "1",
+    "double precision": "1", "numeric": "1", "text": "'a'", "name": "'a'", "char(3)": "'a'",
+    "uuid": "'00000000-0000-0000-0000-000000000000'", "date": "'2026-01-01'", "time": "'12:00'", "timetz": "'12:00+00'",
+    "timestamp": "'2026-01-01'", "timestamptz": "'2026-01-01+00'", "interval": "'1 day'", "inet": "'::1'",
+    "macaddr": "'08:00:2b:01:02:03'", "macaddr8": "'08:00:2b:01:02:03:04:05'",
+}  # fmt: skip
+SET_DEPENDENTS = [
+    ("bloomset indexes",
+     f"CREATE TABLE sets ({', '.join(f'c{n} {t}' for n, t in enumerate(SETS))});"
+     f"INSERT INTO sets VALUES ({', '.join(SETS.values())});"
+     + "".join(f"CREATE INDEX ON sets USING bloomset (c{n});" for n in range(len(SETS))),
+     "SELECT " + ", ".join(f"bloomset_contains('sets', 'c{n}', c{n})" for n in range(len(SETS))) + " FROM sets"),
+    ("view of bloomset functions",
+     "CREATE VIEW asked AS SELECT bloomset_contains('sets', 'c3', 2) AS two, (bloomset_info('sets_c3_idx')).elements",
+     "SELECT * FROM asked"),
+]  # fmt: skip
+
+SLICES_DEPENDENTS = [
+    ("table of queries", "CREATE TABLE queries AS SELECT g AS id, bloom_query(ARRAY[g, g + 1], 1) AS q FROM generate_series(1, 9) AS g",
+     "SELECT id, f <-> q FROM kept JOIN queries USING (id) WHERE f @@ q ORDER BY id"),
+    ("bloomslices index", "CREATE INDEX slices ON kept USING bloomslices (f)",
+     "SELECT id FROM kept WHERE f @> 5 ORDER BY id"),
+    ("view of bloomslices functions", "CREATE VIEW sliced AS SELECT rows FROM bloomslices_info('slices')",
+     "SELECT * FROM sliced"),
+]  # fmt: skip
+
 # The first version that has what each list depends on.
-DEPENDENTS = {"1.0.0": FILTER_DEPENDENTS, "1.1.0": COUNTER_DEPENDENTS}
+DEPENDENTS = {"1.0.0": FILTER_DEPENDENTS, "1.1.0": COUNTER_DEPENDENTS, "1.2.0": SET_DEPENDENTS,
+              "1.3.0": SLICES_DEPENDENTS}  # fmt: skip
 
 
 def number(version):

@@ -1,0 +1,399 @@
+/*
+ * build.c
+ *		Building bloomslices from a table.
+ *
+ * Half of maintenance_work_mem holds rows, until there are as many as the largest slab
+ * has, or they go to a temporary file, block by block, so that a slab's block is read
+ * from it in long runs.  A fourth transposes.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/tableam.h"
+#include "access/xloginsert.h"
+#include "bloomslices/bloomslices.h"
+#include "catalog/index.h"
+#include "miscadmin.h"
+#include "storage/buffile.h"
+#include "utils/memutils.h"
+
+/* The index gets the commonest shape among this many rows. */
+#define SAMPLE_ROWS		300
+
+/* A slab of slices takes no more, a list can. */
+#define BATCH_ROWS		(BF_TILE_ROWS * BF_MOST_TILES)
+
+/* A row of the sample. */
+typedef struct SampledRow
+{
+	ItemPointerData tid;
+	BloomValue *value;
+} SampledRow;
+
+typedef struct Entries
+{
+	RowEntry   *entries;
+	uint32		n;
+	uint32		room;
+} Entries;
+
+typedef struct Build
+{
+	PageWriter	writer;
+	SlicesShape shape;
+	uint64		next_number;
+	Slab	   *slabs;
+	uint32		nslabs;
+	uint32		slabs_room;
+	Size		memory;
+	double		nrows;
+	SampledRow	sample[SAMPLE_ROWS];
+	uint32		nsampled;
+	Size		sampled_bytes;
+	bool		has_sample;
+	Entries		without_bits;
+	Entries		with_bits;		/* in the file and in memory */
+	uint8	   *rows;			/* in memory */
+	uint32		nmemory;
+	uint32		memory_room;
+	BufFile    *file;
+	uint32		nruns;			/* in the file, each of memory_room rows */
+} Build;
+
+static inline Size
+bytes_per_row(const Build *build)
+{
+	return (Size) build->shape.nblocks * BF_BLOCK_BYTES;
+}
+
+static void
+append_entry(Entries *list, const RowEntry *entry)
+{
+	if (list->n == list->room)
+	{
+		list->room = Max(ROWS_PER_PAGE, 2 * list->room);
+		list->entries = list->entries == NULL ? palloc(list->room * sizeof(RowEntry)) :
+			repalloc(list->entries, list->room * sizeof(RowEntry));
+	}
+	list->entries[list->n++] = *entry;
+}
+
+static Slab *
+add_slab(Build *build, Slab slab)
+{
+	if (build->nslabs == build->slabs_room)
+	{
+		build->slabs_room = Max(64, 2 * build->slabs_room);
+		build->slabs = build->slabs == NULL ? palloc(build->slabs_room * sizeof(Slab)) :
+			repalloc_huge(build->slabs, build->slabs_room * sizeof(Slab));
+	}
+	slab.number = build->next_number++;
+	build->slabs[build->nslabs] = slab;
+	return &build->slabs[build->nslabs++];
+}
+
+static void
+write_list(Build *build)
+{
+	Entries    *list = &build->without_bits;
+	uint32		npages = (list->n + ROWS_PER_PAGE - 1) / ROWS_PER_PAGE;
+	Slab	   *slab;
+
+	if (list->n == 0)
+		return;
+	slab = add_slab(build, (Slab) {.kind = SLAB_LIST, .tiles = npages});
+	write_slab(&build->writer, slab, build->shape.nblocks, list->entries, 0, list->n, false, NULL, NULL);
+	list->n = 0;
+}
+
+pg_noreturn static void
+report_file(void)
+{
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not use a temporary file of a bloomslices build: %m")));
+}
+
+static void
+spill_rows(Build *build)
+{
+	if (build->file == NULL)
+		build->file = BufFileCreateTemp(false);
+	for (uint32 block = 0; block < build->shape.nblocks; block++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (uint32 i = 0; i < build->nmemory; i++)
+			BufFileWrite(build->file, build->rows + i * bytes_per_row(build) + (Size) block * BF_BLOCK_BYTES,
+						 BF_BLOCK_BYTES);
+	}
+	build->nruns++;
+	build->nmemory = 0;
+}
+
+static void
+read_run(Build *build, uint32 run, uint32 block, uint32 first, uint32 n, uint8 *rows)
+{
+	off_t		offset = ((off_t) run * build->shape.nblocks + block) * build->memory_room + first;
+	Size		size = (Size) n * BF_BLOCK_BYTES;
+
+	if (BufFileSeek(build->file, 0, offset * BF_BLOCK_BYTES, SEEK_SET) != 0 ||
+		BufFileRead(build->file, rows, size) != size)
+		report_file();
+}
+
+static void
+read_memory(const Build *build, uint32 block, uint32 first, uint32 n, uint8 *rows)
+{
+	const uint8 *from = build->rows + first * bytes_per_row(build) + (Size) block * BF_BLOCK_BYTES;
+
+	for (uint32 i = 0; i < n; i++)
+		memcpy(rows + i * BF_BLOCK_BYTES, from + i * bytes_per_row(build), BF_BLOCK_BYTES);
+}
+
+/* A ReadRows. */
+static void
+read_rows(void *state, uint32 block, uint64 first, uint32 n, uint8 *rows)
+{
+	Build	   *build = state;
+
+	while (n > 0)
+	{
+		uint32		run = (uint32) (first / build->memory_room);
+		uint32		from = (uint32) (first % build->memory_room);
+		uint32		some = Min(n, build->memory_room - from);
+
+		CHECK_FOR_INTERRUPTS();
+		if (run < build->nruns)
+			read_run(build, run, block, from, some, rows);
+		else
+			read_memory(build, block, from, some, rows);
+		rows += some * BF_BLOCK_BYTES;
+		first += some;
+		n -= some;
+	}
+}
+
+static void
+write_rows(Build *build)
+{
+	Entries    *list = &build->with_bits;
+	uint32		taken;
+
+	for (uint32 first = 0; first < list->n; first += taken)
+	{
+		uint32		left = list->n - first;
+		Slab	   *slab = add_slab(build, choose_slab(build->shape.nblocks, left, build->memory / 4, &taken));
+
+		write_slab(&build->writer, slab, build->shape.nblocks, list->entries + first, first, taken,
+				   slab->kind == SLAB_RAW, read_rows, build);
+	}
+	if (build->file != NULL)
+		BufFileClose(build->file);
+	build->file = NULL;
+	build->nruns = 0;
+	build->nmemory = 0;
+	list->n = 0;
+}
+
+static void
+add_row_with_bits(Build *build, RowEntry *entry, const bf_filter *filter)
+{
+	if (build->rows == NULL)
+	{
+		build->memory_room = Min(Max(build->memory / 2 / bytes_per_row(build), 1), BATCH_ROWS);
+		build->rows = allocate_large(CurrentMemoryContext, build->memory_room * bytes_per_row(build));
+	}
+	if (build->nmemory == build->memory_room)
+		spill_rows(build);
+	slices_row_bits(&build->shape, filter, build->rows + build->nmemory * bytes_per_row(build));
+	build->nmemory++;
+	append_entry(&build->with_bits, entry);
+	if (build->with_bits.n == BATCH_ROWS)
+		write_rows(build);
+}
+
+/* filter is NULL for a null. */
+static void
+add_row(Build *build, ItemPointer tid, const bf_filter *filter)
+{
+	RowEntry	entry = {.tid = *tid, .kind = ROW_NULL};
+
+	build->nrows++;
+	if (filter != NULL)
+		entry.kind = slices_row_bits(&build->shape, filter, NULL);
+	if (entry.kind == ROW_EXACT || entry.kind == ROW_FLAGGED)
+		add_row_with_bits(build, &entry, filter);
+	else
+	{
+		append_entry(&build->without_bits, &entry);
+		if (build->without_bits.n == BATCH_ROWS)
+			write_list(build);
+	}
+}
+
+static bool
+is_same_shape(const SlicesShape *a, const SlicesShape *b)
+{
+	return a->element_class == b->element_class && a->nblocks == b->nblocks && a->k == b->k && a->seed == b->seed;
+}
+
+static void
+open_sampled(const SampledRow *row, bf_filter *filter)
+{
+	open_value(PointerGetDatum(row->value), BF_FILTER, filter);
+}
+
+/* The shape that most rows of the sample give. */
+static void
+settle_shape(Build *build)
+{
+	SlicesShape shapes[SAMPLE_ROWS];
+	uint32		counts[SAMPLE_ROWS];
+	uint32		nshapes = 0;
+	uint32		best = 0;
+
+	for (uint32 i = 0; i < build->nsampled; i++)
+	{
+		SlicesShape shape = build->shape;
+		bf_filter	filter;
+		uint32		j = 0;
+
+		open_sampled(&build->sample[i], &filter);
+		if (!complete_shape(&shape, &filter))
+			continue;
+		while (j < nshapes && !is_same_shape(&shapes[j], &shape))
+			j++;
+		if (j == nshapes)
+		{
+			shapes[nshapes] = shape;
+			counts[nshapes++] = 0;
+		}
+		counts[j]++;
+		if (counts[j] > counts[best])
+			best = j;
+	}
+	if (nshapes > 0)
+		build->shape = shapes[best];
+}
+
+static void
+use_sample(Build *build)
+{
+	settle_shape(build);
+	for (uint32 i = 0; i < build->nsampled; i++)
+	{
+		bf_filter	filter;
+
+		open_sampled(&build->sample[i], &filter);
+		add_row(build, &build->sample[i].tid, &filter);
+		pfree(build->sample[i].value);
+	}
+	build->nsampled = 0;
+	build->sampled_bytes = 0;
+	build->has_sample = is_complete_shape(&build->shape);
+}
+
+/* Until a sample gives a shape, rows with elements wait in it. */
+static void
+sample_row(Build *build, ItemPointer tid, const bf_filter *filter)
+{
+	SampledRow *row = &build->sample[build->nsampled++];
+
+	row->tid = *tid;
+	row->value = copy_value(filter);
+	build->sampled_bytes += VARSIZE(row->value);
+	if (build->nsampled == SAMPLE_ROWS || build->sampled_bytes > build->memory / 4)
+		use_sample(build);
+}
+
+static void
+add_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
+{
+	Build	   *build = arg;
+	bf_filter	filter;
+	BloomValue *value;
+
+	if (isnull[0])
+	{
+		add_row(build, tid, NULL);
+		return;
+	}
+	value = open_value(values[0], BF_FILTER, &filter);
+	if (build->has_sample || bf_is_empty(&filter))
+		add_row(build, tid, &filter);
+	else
+		sample_row(build, tid, &filter);
+	close_value(values[0], value);
+}
+
+/* Writes the metapage of a new index. */
+static void
+write_new_meta(Relation index, ForkNumber fork, const SlicesMeta *meta)
+{
+	Buffer		buffer = take_slices_page(index, fork, SLICES_META_PAGE);
+
+	START_CRIT_SECTION();
+	init_slices_page(BufferGetPage(buffer), PAGE_META, 0, 0);
+	write_slices_meta(BufferGetPage(buffer), meta);
+	MarkBufferDirty(buffer);
+	if (fork == INIT_FORKNUM)
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+	UnlockReleaseBuffer(buffer);
+}
+
+static void
+write_directory(Relation index, ForkNumber fork, SlicesMeta *meta, BlockNumber first, const Slab *slabs, uint32 nslabs)
+{
+	meta->ndirectory = directory_pages_for(nslabs);
+	if (meta->ndirectory > MAX_DIRECTORY_PAGES)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("bloomslices index \"%s\" would be too large", RelationGetRelationName(index)),
+				 errhint("Partition the table, or use smaller filters.")));
+	for (uint32 i = 0; i < meta->ndirectory; i++)
+		meta->directory_pages[i] = first + i;
+	meta->directory = meta->next_number++;
+	write_slices_directory(index, fork, first, meta->ndirectory, meta->directory, slabs, nslabs);
+	write_new_meta(index, fork, meta);
+}
+
+IndexBuildResult *
+bloomslices_build(Relation heap, Relation index, struct IndexInfo *info)
+{
+	IndexBuildResult *result = palloc0(sizeof(*result));
+	Build	   *build = palloc0(sizeof(Build));
+	SlicesMeta *meta = palloc0(sizeof(SlicesMeta));
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
+	build->writer = (PageWriter) {.index = index, .next = SLICES_META_PAGE + 1, .logged = SLICES_META_PAGE + 1};
+	build->shape = slices_shape_option(index);
+	build->next_number = 1;
+	build->memory = (Size) maintenance_work_mem * 1024;
+	/* makes the metapage, which is written at the end, the first page */
+	UnlockReleaseBuffer(take_slices_page(index, MAIN_FORKNUM, SLICES_META_PAGE));
+	result->heap_tuples = table_index_build_scan(heap, index, info, true, true, add_tuple, build, NULL);
+	use_sample(build);
+	write_rows(build);
+	write_list(build);
+	result->index_tuples = build->nrows;
+	meta->shape = build->shape;
+	meta->next_number = build->next_number;
+	write_directory(index, MAIN_FORKNUM, meta, build->writer.next, build->slabs, build->nslabs);
+	if (RelationNeedsWAL(index))
+		log_newpage_range(index, MAIN_FORKNUM, 0, RelationGetNumberOfBlocks(index), true);
+	return result;
+}
+
+void
+bloomslices_buildempty(Relation index)
+{
+	SlicesMeta *meta = palloc0(sizeof(SlicesMeta));
+
+	meta->shape = slices_shape_option(index);
+	meta->next_number = 1;
+	/* the first page must be there before the second */
+	UnlockReleaseBuffer(take_slices_page(index, INIT_FORKNUM, SLICES_META_PAGE));
+	write_directory(index, INIT_FORKNUM, meta, SLICES_META_PAGE + 1, NULL, 0);
+	pfree(meta);
+}

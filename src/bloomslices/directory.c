@@ -1,0 +1,542 @@
+/*
+ * directory.c
+ *		Which slabs an index has, and where.
+ *
+ * An insert appends an entry in place.  A merge writes a new directory and then
+ * replaces the metapage.  The page lock on the metapage serializes both.  Pages that
+ * neither a slab nor the directory has are free; the entries of SLAB_FREE say so for
+ * those that an insert may use.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/generic_xlog.h"
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "bloomslices/bloomslices.h"
+#include "core/hash.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+/* Pages that are initialized and logged together; see XLR_MAX_BLOCK_ID. */
+#define BATCH_PAGES		32
+
+#define MAX_SLABS		(MAX_DIRECTORY_PAGES * SLABS_PER_PAGE)
+
+static inline Slab *
+slabs_of_page(Page page)
+{
+	return (Slab *) slices_contents(page);
+}
+
+static void
+update_directory_page(Page page, uint32 used)
+{
+	SlicesPageFields *fields = slices_fields(page);
+
+	fields->used = used;
+	fields->checksum = (uint32) bf_hash_bytes(slabs_of_page(page), used * sizeof(Slab), 0);
+	((PageHeader) page)->pd_lower = SLICES_OFFSET + used * sizeof(Slab);
+}
+
+uint32
+slab_pages(SlabKind kind, uint32 tiles, uint32 nblocks)
+{
+	Slab		slab = {.kind = kind, .tiles = tiles};
+
+	switch (kind)
+	{
+		case SLAB_LIST:
+			return rows_pages_of(&slab);
+		case SLAB_RAW:
+			return 1 + (nblocks + BF_TILE_ROWS - 1) / BF_TILE_ROWS;
+		default:
+			return rows_pages_of(&slab) + nblocks * tiles;
+	}
+}
+
+static bool
+is_valid_slab(const Slab *slab, uint32 nblocks)
+{
+	uint64		end = (uint64) slab->first + slab->npages;
+	bool		valid = slab->first > SLICES_META_PAGE && end <= MaxBlockNumber;
+
+	switch (slab->kind)
+	{
+		case SLAB_FREE:
+			return valid;
+		case SLAB_LIST:
+			return valid && slab->tiles > 0 && slab->tiles <= PG_UINT32_MAX / ROWS_PER_PAGE &&
+				slab->npages == slab->tiles;
+		case SLAB_TILE:
+		case SLAB_RAW:
+			valid = valid && slab->tiles == 1;
+			break;
+		case SLAB_SLICES:
+			valid = valid && slab->tiles >= BF_LEAST_TILES && slab->tiles <= BF_MOST_TILES &&
+				(slab->tiles & (slab->tiles - 1)) == 0;
+			break;
+		default:
+			return false;
+	}
+	return valid && nblocks > 0 && slab->npages == slab_pages(slab->kind, slab->tiles, nblocks);
+}
+
+/* Copies a page's entries; false if it is not that page, or damaged. */
+static bool
+copy_entries(Directory *directory, Page page, uint32 number)
+{
+	const SlicesPageFields *fields = slices_fields(page);
+	const Slab *slabs = slabs_of_page(page);
+
+	if (!is_slices_page(page, PAGE_DIRECTORY, directory->meta.directory, number) ||
+		fields->checksum != (uint32) bf_hash_bytes(slabs, fields->used * sizeof(Slab), 0))
+		return false;
+	for (uint32 i = 0; i < fields->used; i++)
+	{
+		if (!is_valid_slab(&slabs[i], directory->meta.shape.nblocks))
+			return false;
+		directory->slabs[directory->nslabs++] = slabs[i];
+	}
+	directory->used[number] = fields->used;
+	return true;
+}
+
+/* Reads the pages that a copy of the metapage names; InvalidBlockNumber, or the first bad one. */
+static BlockNumber
+read_entries(Relation index, Directory *directory)
+{
+	const SlicesMeta *meta = &directory->meta;
+
+	directory->nslabs = 0;
+	directory->slabs = MemoryContextAllocHuge(CurrentMemoryContext,
+											  (Size) meta->ndirectory * SLABS_PER_PAGE * sizeof(Slab));
+	directory->used = palloc(meta->ndirectory * sizeof(uint32));
+	for (uint32 i = 0; i < meta->ndirectory; i++)
+	{
+		Buffer		buffer = ReadBuffer(index, meta->directory_pages[i]);
+		bool		valid;
+
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		valid = copy_entries(directory, BufferGetPage(buffer), i);
+		UnlockReleaseBuffer(buffer);
+		if (!valid)
+			return meta->directory_pages[i];
+	}
+	return InvalidBlockNumber;
+}
+
+void
+free_slices_directory(Directory *directory)
+{
+	pfree(directory->slabs);
+	pfree(directory->used);
+	pfree(directory);
+}
+
+/* A page that is not as expected means damage only if the metapage is still the same. */
+Directory *
+read_slices_directory(Relation index)
+{
+	Directory  *directory = palloc(sizeof(Directory));
+
+	read_slices_meta(index, &directory->meta);
+	for (;;)
+	{
+		SlicesMeta	was = directory->meta;
+		BlockNumber bad = read_entries(index, directory);
+
+		if (!BlockNumberIsValid(bad))
+			return directory;
+		read_slices_meta(index, &directory->meta);
+		if (directory->meta.directory == was.directory && directory->meta.shape.nblocks == was.shape.nblocks)
+			report_slices_damage(index, bad);
+		pfree(directory->slabs);
+		pfree(directory->used);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+const Slab *
+last_slab(const Directory *directory, SlabKind kind)
+{
+	for (uint32 i = directory->nslabs; i > 0; i--)
+	{
+		if (directory->slabs[i - 1].kind == kind)
+			return &directory->slabs[i - 1];
+	}
+	return NULL;
+}
+
+Directory *
+lock_slices_directory(Relation index)
+{
+	LockPage(index, SLICES_META_PAGE, ExclusiveLock);
+	return read_slices_directory(index);
+}
+
+void
+unlock_slices_directory(Relation index, Directory *directory)
+{
+	UnlockPage(index, SLICES_META_PAGE, ExclusiveLock);
+	free_slices_directory(directory);
+}
+
+/* Writes the metapage of a locked directory, in one record. */
+static XLogRecPtr
+write_meta(Relation index, const SlicesMeta *meta)
+{
+	Buffer		buffer = ReadBuffer(index, SLICES_META_PAGE);
+	GenericXLogState *state;
+	XLogRecPtr	lsn;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	state = GenericXLogStart(index);
+	write_slices_meta(GenericXLogRegisterBuffer(state, buffer, 0), meta);
+	lsn = GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+	return lsn;
+}
+
+void
+set_slices_shape(Relation index, Directory *directory, const SlicesShape *shape)
+{
+	directory->meta.shape = *shape;
+	write_meta(index, &directory->meta);
+}
+
+/* The block after all that are in use. */
+static BlockNumber
+end_of_pages(const Directory *directory)
+{
+	const SlicesMeta *meta = &directory->meta;
+	BlockNumber end = Max(SLICES_META_PAGE + 1, meta->merge_first + meta->merge_pages);
+
+	for (uint32 i = 0; i < meta->ndirectory; i++)
+		end = Max(end, meta->directory_pages[i] + 1);
+	for (uint32 i = 0; i < directory->nslabs; i++)
+		end = Max(end, directory->slabs[i].first + directory->slabs[i].npages);
+	return end;
+}
+
+static bool
+is_being_merged(const SlicesMeta *meta, const Slab *range)
+{
+	return range->first < meta->merge_first + meta->merge_pages && meta->merge_first < range->first + range->npages;
+}
+
+/* No range is being written: a place of no pages would still divide a free range. */
+static void
+clear_merge(SlicesMeta *meta)
+{
+	meta->merge_first = 0;
+	meta->merge_pages = 0;
+}
+
+/* Finds room: in a free range, whose entry is *free, or at the end, then *free is NULL. */
+static BlockNumber
+find_room(Relation index, const Directory *directory, uint32 npages, Slab **free)
+{
+	BlockNumber end = end_of_pages(directory);
+
+	*free = NULL;
+	for (uint32 i = 0; i < directory->nslabs; i++)
+	{
+		Slab	   *slab = &directory->slabs[i];
+
+		if (slab->kind == SLAB_FREE && slab->npages >= npages && !is_being_merged(&directory->meta, slab))
+		{
+			*free = slab;
+			return slab->first;
+		}
+	}
+	if ((uint64) end + npages > MaxBlockNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("bloomslices index \"%s\" would be too large", RelationGetRelationName(index)),
+				 errhint("Partition the table, or use smaller filters.")));
+	return end;
+}
+
+/* Makes the first pages of a slab, without contents. */
+static void
+make_empty_pages(Relation index, const Slab *slab, uint32 npages)
+{
+	for (uint32 from = 0; from < npages; from += BATCH_PAGES)
+	{
+		uint32		to = Min(from + BATCH_PAGES, npages);
+
+		CHECK_FOR_INTERRUPTS();
+		for (uint32 number = from; number < to; number++)
+		{
+			Buffer		buffer = take_slices_page(index, MAIN_FORKNUM, slab->first + number);
+
+			init_slices_page(BufferGetPage(buffer), number < rows_pages_of(slab) ? PAGE_ROWS : PAGE_BITS,
+							 slab->number, number);
+			MarkBufferDirty(buffer);
+			UnlockReleaseBuffer(buffer);
+		}
+		if (RelationNeedsWAL(index))
+			log_newpage_range(index, MAIN_FORKNUM, slab->first + from, slab->first + to, true);
+	}
+}
+
+/* Where entry i of the directory is: the number of the page, and the index in it. */
+static uint32
+page_of_entry(const Directory *directory, uint32 *i)
+{
+	uint32		number = 0;
+
+	while (*i >= directory->used[number])
+		*i -= directory->used[number++];
+	return number;
+}
+
+pg_noreturn static void
+report_too_many_parts(Relation index)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("bloomslices index \"%s\" has too many parts", RelationGetRelationName(index)),
+			 errhint("VACUUM merges them.")));
+}
+
+/* The directory page that takes the next entry; a new one if all are full. */
+static uint32
+page_with_room(Relation index, const Directory *directory)
+{
+	uint32		number = 0;
+
+	while (number < directory->meta.ndirectory && directory->used[number] == SLABS_PER_PAGE)
+		number++;
+	if (number == MAX_DIRECTORY_PAGES)
+		report_too_many_parts(index);
+	return number;
+}
+
+/* Registers a page of the directory, and locks it. */
+static Page
+register_directory_page(Relation index, GenericXLogState *state, const SlicesMeta *meta, uint32 number, bool make,
+						Buffer *buffer)
+{
+	Page		page;
+
+	if (make)
+		*buffer = take_slices_page(index, MAIN_FORKNUM, meta->directory_pages[number]);
+	else
+	{
+		*buffer = ReadBuffer(index, meta->directory_pages[number]);
+		LockBuffer(*buffer, BUFFER_LOCK_EXCLUSIVE);
+	}
+	page = GenericXLogRegisterBuffer(state, *buffer, make ? GENERIC_XLOG_FULL_IMAGE : 0);
+	if (make)
+		init_slices_page(page, PAGE_DIRECTORY, meta->directory, number);
+	return page;
+}
+
+/*
+ * Writes an entry to directory page `number`, and the remainder of the free range that
+ * the slab is from, in one record with the metapage.
+ */
+static void
+publish_slab(Relation index, Directory *directory, uint32 number, const Slab *slab, const Slab *free)
+{
+	SlicesMeta *meta = &directory->meta;
+	bool		make = number == meta->ndirectory;
+	uint32		free_entry = free == NULL ? 0 : (uint32) (free - directory->slabs);
+	uint32		free_page = free == NULL ? number : page_of_entry(directory, &free_entry);
+	Buffer		buffers[3] = {ReadBuffer(index, SLICES_META_PAGE), InvalidBuffer, InvalidBuffer};
+	GenericXLogState *state = GenericXLogStart(index);
+	Page		page;
+
+	LockBuffer(buffers[0], BUFFER_LOCK_EXCLUSIVE);
+	meta->next_number++;
+	if (make)
+	{
+		/* behind the new slab, if that is at the end */
+		BlockNumber end = Max(end_of_pages(directory), slab->first + slab->npages);
+
+		meta->directory_pages[meta->ndirectory++] = end;
+	}
+	write_slices_meta(GenericXLogRegisterBuffer(state, buffers[0], 0), meta);
+	page = register_directory_page(index, state, meta, number, make, &buffers[1]);
+	if (free_page == number && free != NULL)
+		slabs_of_page(page)[free_entry] = *free;
+	slabs_of_page(page)[make ? 0 : directory->used[number]] = *slab;
+	update_directory_page(page, make ? 1 : directory->used[number] + 1);
+	if (free_page != number)
+	{
+		page = register_directory_page(index, state, meta, free_page, false, &buffers[2]);
+		slabs_of_page(page)[free_entry] = *free;
+		update_directory_page(page, directory->used[free_page]);
+	}
+	GenericXLogFinish(state);
+	for (int i = 0; i < 3 && BufferIsValid(buffers[i]); i++)
+		UnlockReleaseBuffer(buffers[i]);
+}
+
+Slab
+append_slab(Relation index, Directory *directory, SlabKind kind)
+{
+	Slab		slab = {.number = directory->meta.next_number, .kind = kind, .tiles = 1};
+	uint32		number = page_with_room(index, directory);
+	Slab	   *free;
+
+	slab.npages = slab_pages(kind, 1, directory->meta.shape.nblocks);
+	slab.first = find_room(index, directory, slab.npages, &free);
+	if (free != NULL)
+	{
+		free->first += slab.npages;
+		free->npages -= slab.npages;
+	}
+	/* a raw row's bits pages come with its bits */
+	make_empty_pages(index, &slab, kind == SLAB_RAW ? 1 : slab.npages);
+	publish_slab(index, directory, number, &slab, free);
+	return slab;
+}
+
+BlockNumber
+reserve_merge_pages(Relation index, uint32 npages, uint32 nslabs, uint64 *number)
+{
+	Directory  *directory = lock_slices_directory(index);
+	BlockNumber first;
+	Slab	   *free;
+
+	/* the range of a cancelled merge is free, and serves this one if it can */
+	if (directory->meta.merge_pages >= npages)
+		first = directory->meta.merge_first;
+	else
+	{
+		clear_merge(&directory->meta);
+		first = find_room(index, directory, npages, &free);
+	}
+	directory->meta.merge_first = first;
+	directory->meta.merge_pages = npages;
+	*number = directory->meta.next_number;
+	directory->meta.next_number += nslabs;
+	write_meta(index, &directory->meta);
+	unlock_slices_directory(index, directory);
+	return first;
+}
+
+uint32
+directory_pages_for(uint32 nslabs)
+{
+	return Max(1, (nslabs + SLABS_PER_PAGE - 1) / SLABS_PER_PAGE);
+}
+
+void
+write_slices_directory(Relation index, ForkNumber fork, BlockNumber first, uint32 npages, uint64 number,
+					   const Slab *slabs, uint32 nslabs)
+{
+	bool		log = RelationNeedsWAL(index) || fork == INIT_FORKNUM;
+
+	for (uint32 i = 0; i < npages; i++)
+	{
+		uint32		from = Min(i * SLABS_PER_PAGE, nslabs);
+		uint32		used = Min(nslabs - from, SLABS_PER_PAGE);
+		Buffer		buffer = take_slices_page(index, fork, first + i);
+		Page		page = BufferGetPage(buffer);
+
+		START_CRIT_SECTION();
+		init_slices_page(page, PAGE_DIRECTORY, number, i);
+		memcpy(slabs_of_page(page), slabs + from, used * sizeof(Slab));
+		update_directory_page(page, used);
+		MarkBufferDirty(buffer);
+		if (log)
+			log_newpage_buffer(buffer, true);
+		END_CRIT_SECTION();
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
+static int
+compare_slabs(const void *a, const void *b)
+{
+	BlockNumber x = ((const Slab *) a)->first;
+	BlockNumber y = ((const Slab *) b)->first;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Adds an entry for each gap between the slabs and the directory's own pages. */
+static uint32
+append_gaps(Slab *slabs, uint32 nslabs, const Slab *own)
+{
+	Slab	   *sorted = palloc((nslabs + 1) * sizeof(Slab));
+	BlockNumber next = SLICES_META_PAGE + 1;
+	uint32		n = nslabs;
+
+	memcpy(sorted, slabs, nslabs * sizeof(Slab));
+	sorted[nslabs] = *own;
+	qsort(sorted, nslabs + 1, sizeof(Slab), compare_slabs);
+	for (uint32 i = 0; i <= nslabs; i++)
+	{
+		if (sorted[i].first > next)
+			slabs[n++] = (Slab)
+		{
+			.first = next, .npages = sorted[i].first - next, .kind = SLAB_FREE, .tiles = 1
+		};
+		next = sorted[i].first + sorted[i].npages;
+	}
+	pfree(sorted);
+	return n;
+}
+
+/* The targets come first: writers look for the last tile, which has room. */
+static uint32
+replace_slabs(const Directory *directory, const Slab *sources, uint32 nsources, const Slab *targets, uint32 ntargets,
+			  Slab *slabs)
+{
+	uint32		n = ntargets;
+	uint32		next = 0;
+
+	memcpy(slabs, targets, ntargets * sizeof(Slab));
+	for (uint32 i = 0; i < directory->nslabs; i++)
+	{
+		const Slab *slab = &directory->slabs[i];
+
+		if (next < nsources && sources[next].number == slab->number)
+			next++;
+		else if (slab->kind != SLAB_FREE)
+			slabs[n++] = *slab;
+	}
+	if (next < nsources)
+		elog(ERROR, "slabs vanished during a merge");
+	return n;
+}
+
+/*
+ * The record is flushed before others can use the freed pages: their former contents
+ * may have to be there after a crash.
+ */
+void
+swap_slabs(Relation index, const Slab *sources, uint32 nsources, const Slab *targets, uint32 ntargets)
+{
+	Directory  *directory = lock_slices_directory(index);
+	SlicesMeta *meta = &directory->meta;
+	Slab	   *slabs = MemoryContextAllocHuge(CurrentMemoryContext,
+											   2 * (Size) (directory->nslabs + ntargets + 1) * sizeof(Slab));
+	uint32		nslabs = replace_slabs(directory, sources, nsources, targets, ntargets, slabs);
+	Slab		own = {.npages = directory_pages_for(2 * nslabs + 1)};
+	Slab	   *free;
+	XLogRecPtr	lsn;
+
+	if (nslabs > MAX_SLABS)
+		report_too_many_parts(index);
+	own.npages = Min(own.npages, MAX_DIRECTORY_PAGES);
+	own.first = find_room(index, directory, own.npages, &free);
+	/* free pages that do not fit are forgotten until the next swap */
+	nslabs = Min(append_gaps(slabs, nslabs, &own), MAX_SLABS);
+	meta->directory = meta->next_number++;
+	write_slices_directory(index, MAIN_FORKNUM, own.first, own.npages, meta->directory, slabs, nslabs);
+	meta->ndirectory = own.npages;
+	for (uint32 i = 0; i < own.npages; i++)
+		meta->directory_pages[i] = own.first + i;
+	clear_merge(meta);
+	lsn = write_meta(index, meta);
+	if (RelationNeedsWAL(index))
+		XLogFlush(lsn);
+	pfree(slabs);
+	unlock_slices_directory(index, directory);
+}

@@ -1,0 +1,309 @@
+/*
+ * insert.c
+ *		Adding a row to bloomslices.
+ *
+ * A row is published by its entry, which is written last.  What an error or a crash
+ * leaves before is a row without an entry, which nobody reads and a merge drops.
+ *
+ * A merge takes only slabs in which all rows are reserved, and only after it could
+ * have locked their first page: a writer locks that page from before it reserves a row
+ * until it has published it.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/generic_xlog.h"
+#include "bloomslices/bloomslices.h"
+#include "miscadmin.h"
+#include "pg/page_write.h"
+#include "storage/lmgr.h"
+#include "storage/predicate.h"
+
+/* What a backend keeps of an index in rd_amcache: the last slab of each kind, which may be gone. */
+typedef struct LastSlabs
+{
+	SlicesShape shape;
+	Slab		slabs[SLAB_SLICES]; /* by kind; SLAB_FREE if there is none */
+} LastSlabs;
+
+static LastSlabs *
+remember_slabs(Relation index, const Directory *directory)
+{
+	LastSlabs  *last = index->rd_amcache;
+
+	if (last == NULL)
+		last = index->rd_amcache = MemoryContextAlloc(index->rd_indexcxt, sizeof(LastSlabs));
+	last->shape = directory->meta.shape;
+	for (int kind = SLAB_LIST; kind <= SLAB_RAW; kind++)
+	{
+		const Slab *slab = last_slab(directory, kind);
+
+		last->slabs[kind] = slab != NULL ? *slab : (Slab)
+		{
+			.kind = SLAB_FREE
+		};
+	}
+	return last;
+}
+
+static LastSlabs *
+last_slabs(Relation index)
+{
+	if (index->rd_amcache == NULL)
+	{
+		Directory  *directory = read_slices_directory(index);
+
+		remember_slabs(index, directory);
+		free_slices_directory(directory);
+	}
+	return index->rd_amcache;
+}
+
+/* The shape of the index; the first row with elements decides it. */
+static SlicesShape
+shape_for(Relation index, const bf_filter *filter)
+{
+	SlicesShape shape = last_slabs(index)->shape;
+	Directory  *directory;
+
+	if (is_complete_shape(&shape) || !complete_shape(&shape, filter))
+		return shape;
+	directory = lock_slices_directory(index);
+	shape = directory->meta.shape;
+	if (!is_complete_shape(&shape) && complete_shape(&shape, filter))
+		set_slices_shape(index, directory, &shape);
+	remember_slabs(index, directory);
+	unlock_slices_directory(index, directory);
+	return shape;
+}
+
+/* Finds another last slab than one that is full or gone, or makes one. */
+static void
+renew_last_slab(Relation index, SlabKind kind, const Slab *slab, bool is_gone)
+{
+	Directory  *directory = read_slices_directory(index);
+	const Slab *last = last_slab(directory, kind);
+
+	if (last == NULL || last->number == slab->number)
+	{
+		if (last != NULL && is_gone)
+			report_slices_damage(index, last->first + rows_pages_of(last) - 1);
+		free_slices_directory(directory);
+		directory = lock_slices_directory(index);
+		last = last_slab(directory, kind);
+		if (last == NULL || last->number == slab->number)
+		{
+			Slab		made = append_slab(index, directory, kind);
+
+			remember_slabs(index, directory)->slabs[kind] = made;
+		}
+		else
+			remember_slabs(index, directory);
+		unlock_slices_directory(index, directory);
+		return;
+	}
+	remember_slabs(index, directory);
+	free_slices_directory(directory);
+}
+
+static bool
+has_room(const Slab *slab, Page page)
+{
+	return slices_fields(page)->used < Min(rows_of_slab(slab), ROWS_PER_PAGE);
+}
+
+/*
+ * Locks the rows page of the last slab of a kind that has room, and before that, unless
+ * it is a list, the slab.
+ */
+static Buffer
+lock_slab_with_room(Relation index, SlabKind kind, Slab *slab)
+{
+	for (;;)
+	{
+		bool		is_gone = false;
+
+		*slab = last_slabs(index)->slabs[kind];
+		if (slab->kind == kind)
+		{
+			Buffer		buffer;
+
+			if (kind != SLAB_LIST)
+				LockPage(index, slab->first, RowExclusiveLock);
+			buffer = try_slab_page(index, slab, rows_pages_of(slab) - 1, BUFFER_LOCK_EXCLUSIVE);
+			is_gone = !BufferIsValid(buffer);
+			if (!is_gone && has_room(slab, BufferGetPage(buffer)))
+				return buffer;
+			if (!is_gone)
+				UnlockReleaseBuffer(buffer);
+			if (kind != SLAB_LIST)
+				UnlockPage(index, slab->first, RowExclusiveLock);
+		}
+		renew_last_slab(index, kind, slab, is_gone);
+	}
+}
+
+static void
+add_to_list(Relation index, const RowEntry *entry)
+{
+	Slab		slab;
+	Buffer		buffer = lock_slab_with_room(index, SLAB_LIST, &slab);
+	GenericXLogState *state = GenericXLogStart(index);
+	Page		page = GenericXLogRegisterBuffer(state, buffer, 0);
+
+	slices_rows(page)[slices_fields(page)->used++] = *entry;
+	((PageHeader) page)->pd_lower += sizeof(RowEntry);
+	GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Reserves a row of a locked rows page. */
+static uint32
+reserve_row(Relation index, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+	uint32		row = slices_fields(page)->used;
+	uint32		used = row + 1;
+	PageWrite	write = {
+		.buffer = buffer, .lower = ((PageHeader) page)->pd_lower + sizeof(RowEntry),
+		.offset = (uint16) ((char *) &slices_fields(page)->used - (char *) page),
+		.length = sizeof(used), .bytes = &used
+	};
+
+	write_to_pages(index, &write, 1);
+	return row;
+}
+
+static void
+publish_row(Relation index, const Slab *slab, uint32 row, const RowEntry *entry)
+{
+	Buffer		buffer = try_slab_page(index, slab, 0, BUFFER_LOCK_EXCLUSIVE);
+	PageWrite	write = {
+		.buffer = buffer, .offset = (uint16) (SLICES_OFFSET + row * sizeof(RowEntry)),
+		.length = sizeof(RowEntry), .bytes = entry
+	};
+
+	if (!BufferIsValid(buffer))
+		report_slices_damage(index, slab->first);
+	write_to_pages(index, &write, 1);
+	UnlockReleaseBuffer(buffer);
+}
+
+static bool
+is_zero_block(const uint8 *block)
+{
+	static const uint8 zero[BF_BLOCK_BYTES];
+
+	return memcmp(block, zero, BF_BLOCK_BYTES) == 0;
+}
+
+/* Writes up to MAX_PAGE_WRITES blocks of a row from *block on, which have set bits. */
+static void
+write_some_blocks(Relation index, const Slab *slab, uint32 row, uint32 nblocks, const uint8 *bits, uint32 *block)
+{
+	PageWrite	writes[MAX_PAGE_WRITES];
+	int			n = 0;
+
+	for (; *block < nblocks && n < MAX_PAGE_WRITES; (*block)++)
+	{
+		const uint8 *bytes = bits + (Size) *block * BF_BLOCK_BYTES;
+		uint32		number = bits_page_of(slab, *block, 0);
+		Buffer		buffer;
+
+		if (is_zero_block(bytes))
+			continue;
+		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_EXCLUSIVE);
+		if (!BufferIsValid(buffer))
+			report_slices_damage(index, slab->first + number);
+		writes[n++] = (PageWrite)
+		{
+			.buffer = buffer, .lower = (uint16) (SLICES_OFFSET + (row + 1) * BF_BLOCK_BYTES),
+				.offset = (uint16) (SLICES_OFFSET + row * BF_BLOCK_BYTES),
+				.length = BF_BLOCK_BYTES, .bytes = bytes
+		};
+	}
+	if (n > 0)
+		write_to_pages(index, writes, n);
+	for (int i = 0; i < n; i++)
+		UnlockReleaseBuffer(writes[i].buffer);
+}
+
+/* A ReadRows of one row in memory. */
+static void
+read_bits(void *state, uint32 block, uint64 first, uint32 n, uint8 *rows)
+{
+	memcpy(rows, (const uint8 *) state + (Size) block * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
+}
+
+static void
+write_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, uint8 *bits)
+{
+	if (slab->kind == SLAB_RAW)
+	{
+		PageWriter	writer = {
+			.index = index, .next = slab->first + 1, .logged = slab->first + 1, .log = RelationNeedsWAL(index)
+		};
+
+		write_raw_bits(&writer, slab, nblocks, 0, read_bits, bits);
+		finish_pages(&writer);
+		return;
+	}
+	for (uint32 block = 0; block < nblocks;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		write_some_blocks(index, slab, row, nblocks, bits, &block);
+	}
+}
+
+static void
+add_with_bits(Relation index, const SlicesShape *shape, const RowEntry *entry, uint8 *bits)
+{
+	Slab		slab;
+	Buffer		buffer = lock_slab_with_room(index, shape->nblocks > RAW_BLOCKS ? SLAB_RAW : SLAB_TILE, &slab);
+	uint32		row = reserve_row(index, buffer);
+
+	UnlockReleaseBuffer(buffer);
+	write_bits(index, &slab, row, shape->nblocks, bits);
+	publish_row(index, &slab, row, entry);
+	UnlockPage(index, slab.first, RowExclusiveLock);
+}
+
+static void
+add_filter(Relation index, ItemPointer tid, const bf_filter *filter)
+{
+	SlicesShape shape = shape_for(index, filter);
+	RowEntry	entry = {.tid = *tid, .kind = slices_row_bits(&shape, filter, NULL)};
+	uint8	   *bits;
+
+	if (entry.kind != ROW_EXACT && entry.kind != ROW_FLAGGED)
+	{
+		add_to_list(index, &entry);
+		return;
+	}
+	bits = palloc((Size) shape.nblocks * BF_BLOCK_BYTES);
+	slices_row_bits(&shape, filter, bits);
+	add_with_bits(index, &shape, &entry, bits);
+	pfree(bits);
+}
+
+bool
+bloomslices_insert(Relation index, Datum *values, bool *isnull, ItemPointer row, Relation heap, IndexUniqueCheck check,
+				   bool unchanged, struct IndexInfo *info)
+{
+	if (isnull[0])
+	{
+		RowEntry	entry = {.tid = *row, .kind = ROW_NULL};
+
+		add_to_list(index, &entry);
+	}
+	else
+	{
+		bf_filter	filter;
+		BloomValue *value = open_value(values[0], BF_FILTER, &filter);
+
+		add_filter(index, row, &filter);
+		close_value(values[0], value);
+	}
+	/* a reader may have come since index_insert() did this */
+	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
+	return false;
+}

@@ -1,0 +1,480 @@
+/*
+ * merge.c
+ *		Merging slabs into greater ones, without dead rows.
+ *
+ * A slab is merged only into one of at least four times its size, so that a row is
+ * written a few times however large the index becomes (the logarithmic method, Bentley
+ * and Saxe 1980).  The lock of the table keeps other merges and VACUUM away, so that
+ * entries of the sources stay as they are.
+ *
+ * The new slabs are written to pages that the metapage reserves, and published by one
+ * change of it.  A cancelled merge leaves nothing: the next one takes these pages.
+ */
+#include "pg/pg_compat.h"
+
+#include "bloomslices/bloomslices.h"
+#include "commands/vacuum.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+#define GROWTH				4
+
+/* That many small lists become one; the limits are in pages. */
+#define LISTS_TO_JOIN		16
+#define SMALL_LIST			16
+#define MOST_LIST			1024
+
+/* A slab that a merge may take. */
+typedef struct Source
+{
+	Slab		slab;
+	uint32		stored;			/* rows, dead or alive */
+	uint32		live;
+	bool		chosen;
+	/* of chosen ones */
+	uint64		first;			/* of its rows among those of all sources */
+	uint16	   *rows;			/* which are alive, unless it is a list */
+	uint8	   *blocks;			/* of a raw one: the next blocks */
+} Source;
+
+typedef struct Merge
+{
+	Relation	index;
+	SlicesShape shape;
+	Size		memory;
+	Source	   *sources;		/* in the order of the directory */
+	uint32		nsources;
+	uint64		nrows;			/* of the chosen ones */
+	RowEntry   *entries;
+	uint8	   *slices;			/* a block of a source, as it is stored */
+	uint8	   *block;			/* and by rows */
+	uint32		raw_blocks;		/* that are read at once of a raw source */
+} Merge;
+
+static Buffer
+lock_source_page(Merge *merge, const Slab *slab, uint32 number)
+{
+	Buffer		buffer = try_slab_page(merge->index, slab, number, BUFFER_LOCK_SHARE);
+
+	if (!BufferIsValid(buffer))
+		report_slices_damage(merge->index, slab->first + number);
+	return buffer;
+}
+
+static uint32
+count_live(Page page)
+{
+	uint32		n = 0;
+
+	for (uint32 i = 0; i < slices_fields(page)->used; i++)
+		n += slices_rows(page)[i].kind != ROW_ABSENT;
+	return n;
+}
+
+/* Is a slab one to which no row can be added any more, nor published? */
+static bool
+is_final(const Slab *slab, Page last_page)
+{
+	uint32		room = Min(rows_of_slab(slab), ROWS_PER_PAGE);
+
+	return slab->kind == SLAB_SLICES || slices_fields(last_page)->used == room;
+}
+
+/* False if writers may be at work in the slab. */
+static bool
+survey_slab(Merge *merge, Source *source)
+{
+	const Slab *slab = &source->slab;
+	bool		final = false;
+
+	if (slab->kind == SLAB_TILE || slab->kind == SLAB_RAW)
+	{
+		Buffer		buffer = lock_source_page(merge, slab, 0);
+
+		final = is_final(slab, BufferGetPage(buffer));
+		UnlockReleaseBuffer(buffer);
+		if (!final || !ConditionalLockPage(merge->index, slab->first, ExclusiveLock))
+			return false;
+		UnlockPage(merge->index, slab->first, ExclusiveLock);
+	}
+	for (uint32 number = 0; number < rows_pages_of(slab); number++)
+	{
+		Buffer		buffer = lock_source_page(merge, slab, number);
+		Page		page = BufferGetPage(buffer);
+
+		source->stored += slices_fields(page)->used;
+		source->live += count_live(page);
+		final = is_final(slab, page);
+		UnlockReleaseBuffer(buffer);
+	}
+	return final;
+}
+
+/* Finds the slabs that can be merged. */
+static void
+survey(Merge *merge)
+{
+	Directory  *directory = read_slices_directory(merge->index);
+
+	merge->shape = directory->meta.shape;
+	merge->sources = MemoryContextAllocHuge(CurrentMemoryContext, (Size) directory->nslabs * sizeof(Source) + 1);
+	merge->nsources = 0;
+	for (uint32 i = 0; i < directory->nslabs; i++)
+	{
+		Source		source = {.slab = directory->slabs[i]};
+
+		vacuum_delay();
+		if (source.slab.kind != SLAB_FREE && survey_slab(merge, &source))
+			merge->sources[merge->nsources++] = source;
+	}
+	free_slices_directory(directory);
+}
+
+static inline bool
+has_bits(const Source *source)
+{
+	return source->slab.kind != SLAB_LIST;
+}
+
+/* Are more than a fourth of its rows dead?  Tiles are merged soon anyway. */
+static inline bool
+is_worn(const Source *source)
+{
+	return source->slab.kind == SLAB_SLICES && source->live < source->stored / 4 * 3;
+}
+
+static bool
+choose_dead(Merge *merge)
+{
+	bool		any = false;
+
+	for (uint32 i = 0; i < merge->nsources; i++)
+	{
+		merge->sources[i].chosen = merge->sources[i].live == 0;
+		any |= merge->sources[i].chosen;
+	}
+	return any;
+}
+
+static bool
+may_grow_to(const Source *source, uint32 tiles)
+{
+	return has_bits(source) &&
+		(source->slab.tiles * GROWTH <= tiles || (is_worn(source) && source->slab.tiles <= tiles));
+}
+
+/* Chooses sources for a slab of so many tiles, if they fill it. */
+static bool
+choose_for(Merge *merge, uint32 tiles)
+{
+	uint64		room = (uint64) BF_TILE_ROWS * tiles;
+	uint64		live = 0;
+	uint32		taken = 0;
+
+	for (uint32 i = 0; i < merge->nsources; i++)
+	{
+		Source	   *source = &merge->sources[i];
+
+		source->chosen = may_grow_to(source, tiles) && live + source->live <= room;
+		if (source->chosen)
+			live += source->live;
+	}
+	return live > 0 && choose_slab(merge->shape.nblocks, live, merge->memory, &taken).tiles == tiles;
+}
+
+static bool
+choose_greatest(Merge *merge)
+{
+	for (uint32 tiles = BF_MOST_TILES; tiles >= BF_LEAST_TILES; tiles /= 2)
+	{
+		if (choose_for(merge, tiles))
+			return true;
+	}
+	return false;
+}
+
+static bool
+choose_worn(Merge *merge)
+{
+	bool		any = false;
+
+	for (uint32 i = 0; i < merge->nsources; i++)
+	{
+		merge->sources[i].chosen = !any && is_worn(&merge->sources[i]);
+		any |= merge->sources[i].chosen;
+	}
+	return any;
+}
+
+static inline uint32
+list_pages_for(uint64 nrows)
+{
+	return (uint32) ((nrows + ROWS_PER_PAGE - 1) / ROWS_PER_PAGE);
+}
+
+/* Lists with many dead rows become shorter, and many small lists become one. */
+static bool
+choose_lists(Merge *merge, bool worn)
+{
+	uint32		pages = 0;
+	uint32		nlists = 0;
+	uint64		live = 0;
+
+	for (uint32 i = 0; i < merge->nsources; i++)
+	{
+		Source	   *source = &merge->sources[i];
+		uint32		tiles = source->slab.tiles;
+
+		source->chosen = !has_bits(source) && (pages == 0 || pages + tiles <= MOST_LIST) &&
+			(worn ? source->live < source->stored / 4 * 3 : tiles < SMALL_LIST);
+		if (source->chosen)
+		{
+			pages += tiles;
+			live += source->live;
+			nlists++;
+		}
+	}
+	return worn ? list_pages_for(live) < pages : nlists >= LISTS_TO_JOIN;
+}
+
+/* Appends the live entries of a source to those of the merge, from *n on. */
+static void
+read_source_entries(Merge *merge, Source *source, uint64 *n)
+{
+	uint32		live = 0;
+
+	source->first = *n;
+	if (has_bits(source))
+		source->rows = palloc(source->live * sizeof(uint16) + 1);
+	for (uint32 number = 0; number < rows_pages_of(&source->slab); number++)
+	{
+		Buffer		buffer;
+		Page		page;
+
+		vacuum_delay();
+		buffer = lock_source_page(merge, &source->slab, number);
+		page = BufferGetPage(buffer);
+		for (uint32 i = 0; i < slices_fields(page)->used && live < source->live; i++)
+		{
+			if (slices_rows(page)[i].kind == ROW_ABSENT)
+				continue;
+			if (has_bits(source))
+				source->rows[live] = (uint16) (number * ROWS_PER_PAGE + i);
+			live++;
+			merge->entries[(*n)++] = slices_rows(page)[i];
+		}
+		UnlockReleaseBuffer(buffer);
+	}
+	if (live != source->live)
+		elog(ERROR, "rows of bloomslices index \"%s\" vanished during a merge",
+			 RelationGetRelationName(merge->index));
+}
+
+/* Reads which rows of the chosen sources are alive. */
+static void
+read_entries(Merge *merge)
+{
+	uint64		n = 0;
+
+	merge->nrows = 0;
+	for (uint32 i = 0; i < merge->nsources; i++)
+		merge->nrows += merge->sources[i].chosen ? merge->sources[i].live : 0;
+	merge->entries = palloc(merge->nrows * sizeof(RowEntry) + 1);
+	for (uint32 i = 0; i < merge->nsources; i++)
+	{
+		if (merge->sources[i].chosen)
+			read_source_entries(merge, &merge->sources[i], &n);
+	}
+}
+
+static void
+copy_page(Merge *merge, const Slab *slab, uint32 number, uint32 offset, Size size, uint8 *to)
+{
+	Buffer		buffer = lock_source_page(merge, slab, number);
+
+	memcpy(to, slices_contents(BufferGetPage(buffer)) + offset, size);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* A raw page has up to 127 blocks, and blocks are read in order. */
+static void
+read_raw_block(Merge *merge, const Source *source, uint32 block)
+{
+	uint32		in_page = block % BF_TILE_ROWS;
+	uint32		ahead = in_page % merge->raw_blocks;
+
+	if (ahead == 0)
+		copy_page(merge, &source->slab, bits_page_of(&source->slab, block, 0), in_page * BF_BLOCK_BYTES,
+				  Min(merge->raw_blocks, BF_TILE_ROWS - in_page) * BF_BLOCK_BYTES, source->blocks);
+	memcpy(merge->block, source->blocks + ahead * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
+}
+
+/* Reads a block of all rows of a source into merge->block. */
+static void
+read_block(Merge *merge, const Source *source, uint32 block)
+{
+	const Slab *slab = &source->slab;
+	uint32		number = bits_page_of(slab, block, 0);
+
+	vacuum_delay();
+	switch ((SlabKind) slab->kind)
+	{
+		case SLAB_TILE:
+			copy_page(merge, slab, number, 0, BF_SLICED_BYTES, merge->block);
+			break;
+		case SLAB_RAW:
+			read_raw_block(merge, source, block);
+			break;
+		default:
+			for (uint32 i = 0; i < slab->tiles; i++)
+				copy_page(merge, slab, number + i, 0, BF_SLICED_BYTES, merge->slices + (Size) i * BF_SLICED_BYTES);
+			bf_unslice_rows(merge->slices, slice_bytes_of(slab), rows_of_slab(slab), merge->block);
+			break;
+	}
+}
+
+/* A ReadRows of the live rows of all chosen sources. */
+static void
+read_rows(void *state, uint32 block, uint64 first, uint32 n, uint8 *rows)
+{
+	Merge	   *merge = state;
+	uint64		end = first + n;
+
+	for (uint32 i = 0; i < merge->nsources; i++)
+	{
+		const Source *source = &merge->sources[i];
+		uint64		from = Max(first, source->first);
+		uint64		to = Min(end, source->first + source->live);
+
+		if (!source->chosen || from >= to)
+			continue;
+		read_block(merge, source, block);
+		for (uint64 row = from; row < to; row++)
+			memcpy(rows + (row - first) * BF_BLOCK_BYTES,
+				   merge->block + (Size) source->rows[row - source->first] * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
+	}
+}
+
+/* What to make of the chosen rows; *npages is their size. */
+static Slab *
+design_targets(Merge *merge, bool lists, uint32 *ntargets, uint32 *npages)
+{
+	Slab	   *targets = palloc((lists ? 1 : merge->nrows + 1) * sizeof(Slab));
+	uint32		taken;
+
+	*ntargets = 0;
+	*npages = 0;
+	for (uint64 row = 0; row < merge->nrows; row += taken)
+	{
+		Slab	   *target = &targets[(*ntargets)++];
+
+		if (lists)
+		{
+			taken = (uint32) merge->nrows;
+			*target = (Slab)
+			{
+				.kind = SLAB_LIST, .tiles = list_pages_for(taken)
+			};
+		}
+		else
+			*target = choose_slab(merge->shape.nblocks, merge->nrows - row, merge->memory, &taken);
+		*npages += slab_pages(target->kind, target->tiles, merge->shape.nblocks);
+	}
+	return targets;
+}
+
+static void
+write_targets(Merge *merge, Slab *targets, uint32 ntargets, uint32 npages)
+{
+	PageWriter	writer = {.index = merge->index, .log = RelationNeedsWAL(merge->index)};
+	uint64		number;
+	uint64		row = 0;
+
+	writer.next = writer.logged = reserve_merge_pages(merge->index, npages, ntargets, &number);
+	for (uint32 i = 0; i < ntargets; i++)
+	{
+		uint32		n = (uint32) Min(merge->nrows - row, rows_of_slab(&targets[i]));
+
+		targets[i].number = number + i;
+		write_slab(&writer, &targets[i], merge->shape.nblocks, merge->entries + row, row, n, true, read_rows, merge);
+		row += n;
+	}
+	finish_pages(&writer);
+}
+
+/* The largest source decides how much memory a block takes. */
+static void
+allocate_blocks(Merge *merge)
+{
+	uint32		tiles = 1;
+	uint32		nraw = 1;
+
+	for (uint32 i = 0; i < merge->nsources; i++)
+	{
+		const Source *source = &merge->sources[i];
+
+		if (source->chosen && has_bits(source))
+			tiles = Max(tiles, source->slab.tiles);
+		nraw += source->chosen && source->slab.kind == SLAB_RAW;
+	}
+	merge->slices = palloc((Size) tiles * BF_SLICED_BYTES);
+	merge->block = palloc((Size) tiles * BF_SLICED_BYTES);
+	merge->raw_blocks = Max(Min(merge->memory / nraw / BF_BLOCK_BYTES, BF_TILE_ROWS), 1);
+	for (uint32 i = 0; i < merge->nsources; i++)
+	{
+		if (merge->sources[i].chosen && merge->sources[i].slab.kind == SLAB_RAW)
+			merge->sources[i].blocks = palloc(merge->raw_blocks * BF_BLOCK_BYTES);
+	}
+}
+
+/* Replaces the chosen sources. */
+static void
+replace_chosen(Merge *merge, bool lists)
+{
+	Slab	   *sources = palloc(merge->nsources * sizeof(Slab));
+	uint32		nchosen = 0;
+	uint32		ntargets;
+	uint32		npages;
+	Slab	   *targets;
+
+	read_entries(merge);
+	allocate_blocks(merge);
+	targets = design_targets(merge, lists, &ntargets, &npages);
+	if (ntargets > 0)
+		write_targets(merge, targets, ntargets, npages);
+	for (uint32 i = 0; i < merge->nsources; i++)
+	{
+		if (merge->sources[i].chosen)
+			sources[nchosen++] = merge->sources[i].slab;
+	}
+	swap_slabs(merge->index, sources, nchosen, targets, ntargets);
+}
+
+/* Does one step; false if nothing is left to do. */
+static bool
+merge_some(Relation index)
+{
+	Merge		merge = {.index = index, .memory = (Size) maintenance_work_mem * 1024 / 2};
+
+	survey(&merge);
+	if (choose_dead(&merge) || choose_greatest(&merge) || choose_worn(&merge))
+		replace_chosen(&merge, false);
+	else if (choose_lists(&merge, true) || choose_lists(&merge, false))
+		replace_chosen(&merge, true);
+	else
+		return false;
+	return true;
+}
+
+void
+merge_slices(Relation index)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "bloomslices merge", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext before = MemoryContextSwitchTo(context);
+
+	while (merge_some(index))
+		MemoryContextReset(context);
+	MemoryContextSwitchTo(before);
+	MemoryContextDelete(context);
+}

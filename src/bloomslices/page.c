@@ -1,0 +1,196 @@
+/*
+ * page.c
+ *		Reading and making the pages of bloomslices.
+ */
+#include "pg/pg_compat.h"
+
+#include "bloomslices/bloomslices.h"
+#include "core/format.h"
+#include "core/hash.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+
+void
+report_slices_damage(Relation index, BlockNumber block)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("bloomslices index \"%s\" has a damaged page at block %u",
+					RelationGetRelationName(index), block),
+			 errhint("REINDEX builds it anew.")));
+}
+
+bool
+is_bloomslices(Relation index)
+{
+	char		kind = index->rd_rel->relkind;
+
+	return (kind == RELKIND_INDEX || kind == RELKIND_PARTITIONED_INDEX) &&
+		index->rd_indam->ambuild == bloomslices_build;
+}
+
+void
+init_slices_page(Page page, PageKind kind, uint64 owner, uint32 number)
+{
+	SlicesPageFields *fields = slices_fields(page);
+
+	PageInit(page, BLCKSZ, 0);
+	fields->magic = SLICES_MAGIC;
+	fields->version = SLICES_VERSION;
+	fields->kind = kind;
+	fields->owner = owner;
+	fields->number = number;
+	((PageHeader) page)->pd_lower = SLICES_OFFSET;
+}
+
+/* Full-page images omit what lies between pd_lower and pd_upper. */
+static bool
+is_valid_lower(const SlicesPageFields *fields, uint16 lower)
+{
+	switch ((PageKind) fields->kind)
+	{
+		case PAGE_META:
+			return lower >= SLICES_OFFSET + offsetof(SlicesMeta, directory_pages);
+		case PAGE_DIRECTORY:
+			return fields->used <= SLABS_PER_PAGE && lower == SLICES_OFFSET + fields->used * sizeof(Slab);
+		case PAGE_ROWS:
+			return fields->used <= ROWS_PER_PAGE && lower == SLICES_OFFSET + fields->used * sizeof(RowEntry);
+		default:
+			return lower >= SLICES_OFFSET && lower <= BLCKSZ;
+	}
+}
+
+bool
+is_slices_page(Page page, PageKind kind, uint64 owner, uint32 number)
+{
+	const SlicesPageFields *fields = slices_fields(page);
+	PageHeader	header = (PageHeader) page;
+
+	return !PageIsNew(page) && fields->magic == SLICES_MAGIC && fields->version == SLICES_VERSION &&
+		fields->kind == kind && fields->owner == owner && fields->number == number &&
+		header->pd_upper == BLCKSZ && is_valid_lower(fields, header->pd_lower);
+}
+
+static inline Size
+meta_size(const SlicesMeta *meta)
+{
+	return offsetof(SlicesMeta, directory_pages) + meta->ndirectory * sizeof(BlockNumber);
+}
+
+static uint32
+checksum_of(const SlicesMeta *meta)
+{
+	SlicesMeta	copy;
+
+	memcpy(&copy, meta, meta_size(meta));
+	copy.checksum = 0;
+	return (uint32) bf_hash_bytes(&copy, meta_size(meta), 0);
+}
+
+/* Reading InvalidBlockNumber would extend the index. */
+static bool
+has_valid_ranges(const SlicesMeta *meta)
+{
+	bool		valid = (uint64) meta->merge_first + meta->merge_pages <= MaxBlockNumber &&
+		(meta->merge_pages == 0 || meta->merge_first > SLICES_META_PAGE);
+
+	for (uint32 i = 0; i < meta->ndirectory; i++)
+		valid = valid && meta->directory_pages[i] > SLICES_META_PAGE && BlockNumberIsValid(meta->directory_pages[i]);
+	return valid;
+}
+
+static bool
+is_valid_meta(const SlicesMeta *meta, uint16 lower)
+{
+	return meta->ndirectory >= 1 && meta->ndirectory <= MAX_DIRECTORY_PAGES &&
+		lower == SLICES_OFFSET + meta_size(meta) && meta->checksum == checksum_of(meta) &&
+		bf_class_known(meta->shape.element_class) && meta->shape.k <= BF_MAX_K &&
+		meta->shape.nblocks <= BF_MAX_BITS / BF_BLOCK_BITS && has_valid_ranges(meta);
+}
+
+void
+read_slices_meta(Relation index, SlicesMeta *meta)
+{
+	Buffer		buffer = ReadBuffer(index, SLICES_META_PAGE);
+	Page		page = BufferGetPage(buffer);
+	const SlicesMeta *contents = (const SlicesMeta *) slices_contents(page);
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	if (!is_slices_page(page, PAGE_META, 0, 0) || !is_valid_meta(contents, ((PageHeader) page)->pd_lower))
+		report_slices_damage(index, SLICES_META_PAGE);
+	memcpy(meta, contents, meta_size(contents));
+	UnlockReleaseBuffer(buffer);
+}
+
+void
+write_slices_meta(Page page, const SlicesMeta *meta)
+{
+	SlicesMeta *contents = (SlicesMeta *) slices_contents(page);
+
+	memcpy(contents, meta, meta_size(meta));
+	contents->checksum = checksum_of(meta);
+	((PageHeader) page)->pd_lower = SLICES_OFFSET + meta_size(meta);
+}
+
+Buffer
+try_slab_page(Relation index, const Slab *slab, uint32 number, int mode)
+{
+	PageKind	kind = number < rows_pages_of(slab) ? PAGE_ROWS : PAGE_BITS;
+	Buffer		buffer = ReadBuffer(index, slab->first + number);
+
+	Assert(number < slab->npages);
+	LockBuffer(buffer, mode);
+	if (likely(is_slices_page(BufferGetPage(buffer), kind, slab->number, number)))
+		return buffer;
+	UnlockReleaseBuffer(buffer);
+	return InvalidBuffer;
+}
+
+Buffer
+lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uint32 number, int mode)
+{
+	Buffer		buffer = try_slab_page(index, slab, number, mode);
+	SlicesMeta	meta;
+
+	if (likely(BufferIsValid(buffer)))
+		return buffer;
+	read_slices_meta(index, &meta);
+	if (meta.directory == directory->meta.directory)
+		report_slices_damage(index, slab->first + number);
+	return InvalidBuffer;
+}
+
+/* Adds a page, unless other sessions have done so up to that block. */
+static Buffer
+extend_to(Relation index, ForkNumber fork, BlockNumber block)
+{
+	bool		lock = !RELATION_IS_LOCAL(index);
+	Buffer		buffer = InvalidBuffer;
+
+	if (lock)
+		LockRelationForExtension(index, ExclusiveLock);
+	if (RelationGetNumberOfBlocksInFork(index, fork) <= block)
+		buffer = ReadBufferExtended(index, fork, P_NEW, RBM_ZERO_AND_LOCK, NULL);
+	if (lock)
+		UnlockRelationForExtension(index, ExclusiveLock);
+	if (BufferIsValid(buffer) && BufferGetBlockNumber(buffer) != block)
+	{
+		UnlockReleaseBuffer(buffer);
+		buffer = InvalidBuffer;
+	}
+	return buffer;
+}
+
+Buffer
+take_slices_page(Relation index, ForkNumber fork, BlockNumber block)
+{
+	while (RelationGetNumberOfBlocksInFork(index, fork) <= block)
+	{
+		Buffer		buffer = extend_to(index, fork, block);
+
+		if (BufferIsValid(buffer))
+			return buffer;
+		CHECK_FOR_INTERRUPTS();
+	}
+	return ReadBufferExtended(index, fork, block, RBM_ZERO_AND_LOCK, NULL);
+}

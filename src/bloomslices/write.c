@@ -1,0 +1,157 @@
+/*
+ * write.c
+ *		Writing whole slabs, for a build or a merge.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/xloginsert.h"
+#include "bloomslices/bloomslices.h"
+#include "miscadmin.h"
+
+/* Pages that are logged together; see XLR_MAX_BLOCK_ID. */
+#define BATCH_PAGES		32
+
+/* A slab may have as many rows to spare: a key then reads one slab instead of several. */
+#define LEAST_FILL(tiles)	((uint64) BF_TILE_ROWS * (tiles) / 4 * 3)
+
+/* Two copies of a block of all rows. */
+#define MEMORY_PER_TILE	(2 * (Size) BF_SLICED_BYTES)
+
+void
+finish_pages(PageWriter *writer)
+{
+	if (writer->log && writer->next > writer->logged)
+		log_newpage_range(writer->index, MAIN_FORKNUM, writer->logged, writer->next, true);
+	writer->logged = writer->next;
+}
+
+static void
+write_page(PageWriter *writer, PageKind kind, const Slab *slab, uint32 used, const void *contents, Size size)
+{
+	Buffer		buffer;
+	Page		page;
+
+	CHECK_FOR_INTERRUPTS();
+	buffer = take_slices_page(writer->index, MAIN_FORKNUM, writer->next);
+	page = BufferGetPage(buffer);
+	init_slices_page(page, kind, slab->number, writer->next - slab->first);
+	slices_fields(page)->used = used;
+	memcpy(slices_contents(page), contents, size);
+	((PageHeader) page)->pd_lower = SLICES_OFFSET + size;
+	MarkBufferDirty(buffer);
+	UnlockReleaseBuffer(buffer);
+	writer->next++;
+	if (writer->next - writer->logged == BATCH_PAGES)
+		finish_pages(writer);
+}
+
+Slab
+choose_slab(uint32 nblocks, uint64 nrows, Size memory, uint32 *taken)
+{
+	uint32		most = Min(memory / MEMORY_PER_TILE, BF_MOST_TILES);
+
+	for (uint32 tiles = BF_MOST_TILES; tiles >= BF_LEAST_TILES; tiles /= 2)
+	{
+		if (nrows < LEAST_FILL(tiles) || (tiles > most && tiles > BF_LEAST_TILES))
+			continue;
+		*taken = (uint32) Min(nrows, BF_TILE_ROWS * tiles);
+		return (Slab)
+		{
+			.kind = SLAB_SLICES, .tiles = tiles
+		};
+	}
+	*taken = nblocks > RAW_BLOCKS ? 1 : (uint32) Min(nrows, BF_TILE_ROWS);
+	return (Slab)
+	{
+		.kind = nblocks > RAW_BLOCKS ? SLAB_RAW : SLAB_TILE, .tiles = 1
+	};
+}
+
+static void
+write_rows_pages(PageWriter *writer, const Slab *slab, const RowEntry *entries, uint32 n, bool is_full)
+{
+	for (uint32 number = 0; number < rows_pages_of(slab); number++)
+	{
+		RowEntry	page[ROWS_PER_PAGE] = {0};
+		uint32		from = Min(number * ROWS_PER_PAGE, n);
+		uint32		used = Min(n - from, ROWS_PER_PAGE);
+
+		memcpy(page, entries + from, used * sizeof(RowEntry));
+		if (is_full && slab->kind != SLAB_SLICES)
+			used = Min(rows_of_slab(slab), ROWS_PER_PAGE);
+		write_page(writer, PAGE_ROWS, slab, used, page, used * sizeof(RowEntry));
+	}
+}
+
+static void
+write_tile(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first, uint32 n, ReadRows read, void *state)
+{
+	uint8		rows[BF_SLICED_BYTES];
+
+	for (uint32 block = 0; block < nblocks; block++)
+	{
+		read(state, block, first, n, rows);
+		write_page(writer, PAGE_BITS, slab, 0, rows, n * BF_BLOCK_BYTES);
+	}
+}
+
+void
+write_raw_bits(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first, ReadRows read, void *state)
+{
+	uint8		blocks[BF_SLICED_BYTES];
+
+	for (uint32 block = 0; block < nblocks; block += BF_TILE_ROWS)
+	{
+		uint32		n = Min(nblocks - block, BF_TILE_ROWS);
+
+		for (uint32 i = 0; i < n; i++)
+			read(state, block + i, first, 1, blocks + i * BF_BLOCK_BYTES);
+		write_page(writer, PAGE_BITS, slab, 0, blocks, n * BF_BLOCK_BYTES);
+	}
+}
+
+static void
+write_slices(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first, uint32 n, ReadRows read, void *state)
+{
+	uint32		slice_bytes = slice_bytes_of(slab);
+	uint8	   *rows = palloc((Size) n * BF_BLOCK_BYTES);
+	uint8	   *slices = palloc((Size) slab->tiles * BF_SLICED_BYTES);
+	const uint8 **pointers = palloc(n * sizeof(uint8 *));
+
+	for (uint32 i = 0; i < n; i++)
+		pointers[i] = rows + (Size) i * BF_BLOCK_BYTES;
+	for (uint32 block = 0; block < nblocks; block++)
+	{
+		read(state, block, first, n, rows);
+		bf_slice_rows(pointers, n, slice_bytes, slices);
+		for (uint32 page = 0; page < slab->tiles; page++)
+			write_page(writer, PAGE_BITS, slab, 0, slices + (Size) page * BF_SLICED_BYTES, BF_SLICED_BYTES);
+	}
+	pfree(pointers);
+	pfree(slices);
+	pfree(rows);
+}
+
+void
+write_slab(PageWriter *writer, Slab *slab, uint32 nblocks, const RowEntry *entries, uint64 first, uint32 n, bool is_full,
+		   ReadRows read, void *state)
+{
+	slab->first = writer->next;
+	slab->npages = slab_pages(slab->kind, slab->tiles, nblocks);
+	write_rows_pages(writer, slab, entries, n, is_full);
+	switch ((SlabKind) slab->kind)
+	{
+		case SLAB_TILE:
+			write_tile(writer, slab, nblocks, first, n, read, state);
+			break;
+		case SLAB_RAW:
+			write_raw_bits(writer, slab, nblocks, first, read, state);
+			break;
+		case SLAB_SLICES:
+			write_slices(writer, slab, nblocks, first, n, read, state);
+			break;
+		default:
+			break;
+	}
+	Assert(writer->next == slab->first + slab->npages);
+}

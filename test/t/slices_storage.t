@@ -1,0 +1,310 @@
+#!/usr/bin/python3 -B
+"""The pages of bloomslices: every visible row of a table is found by the index exactly as by a scan of the table, whatever
+filters it has, and while several sessions write, merge, cancel, VACUUM and rebuild.
+
+    SLICES_SEED     another seed than the usual one
+    SLICES_SECONDS  how long the sessions run
+"""
+
+import os
+import random
+import time
+
+from session import Session, ask, run, together
+from slices_checks import DIFFERENT, check, differences, filters
+from tap import note, ok, same
+
+SEED = os.environ.get("SLICES_SEED", "slices")
+SECONDS = float(os.environ.get("SLICES_SECONDS", "25"))
+WRITERS, READERS = 3, 2
+
+Session.settings = "SET client_min_messages = error; SET lock_timeout = '2s'; SET deadlock_timeout = '50ms'; " \
+                   "SET enable_seqscan = off; SET jit = off;"  # fmt: skip
+
+# Of every kind: exact ones, those of another size, rate or layout, of another seed, sparse, empty and null ones.
+MIXED = f"""
+INSERT INTO {{0}} {filters(150, 700, 200)};
+INSERT INTO {{0}} {filters(150, 40, 5000, first=1000)};
+INSERT INTO {{0}} {filters(90, 40, 100, first=2000)};
+INSERT INTO {{0}} {filters(150, 40, 333, first=3000)};
+INSERT INTO {{0}} {filters(150, 40, 200, rate="0.0001", first=4000)};
+INSERT INTO {{0}} {filters(150, 40, 200, rate="0.2", first=5000)};
+INSERT INTO {{0}} {filters(150, 40, 200, seed=7, first=6000)};
+INSERT INTO {{0}} {filters(150, 40, 200, layout="classic", first=7000)};
+INSERT INTO {{0}} {filters(5, 40, 200, first=8000)};
+INSERT INTO {{0}} {filters(5, 40, 200, layout="classic", first=9000)};
+INSERT INTO {{0}} SELECT 10000 + i, bloom_create(200, 0.01) FROM generate_series(1, 40) AS i;
+INSERT INTO {{0}} SELECT 11000 + i, NULL FROM generate_series(1, 40) AS i;
+INSERT INTO {{0}} SELECT 12000 + id, bloom_intersection(f, f) FROM {{0}} WHERE id BETWEEN 8000 AND 8010;
+"""
+KEYS = [f"{1000 * row + i}::bigint" for row in (1, 5, 17, 39, 40, 41, 300, 700) for i in (1, 5, 90, 150, 151, 500)]
+
+
+def contents_of_every_kind():
+    with Session() as session:
+        for name, options in ("built", ""), ("built_small", " WITH (expected_items = 100)"), \
+                ("built_wide", " WITH (expected_items = 30000)"), ("built_seed", " WITH (expected_items = 200, seed = 7)"):  # fmt: skip
+            session.ask(f"CREATE TABLE {name} (id int, f bloomfilter); {MIXED.format(name)}")
+            session.ask(f"CREATE INDEX {name}_f ON {name} USING bloomslices (f){options}")
+            wrong = differences(session, name, KEYS) + check(session, f"{name}_f")
+            ok(not wrong, f"an index over filters of every kind answers as the scan: {name}", *wrong)
+            filled = name.replace("built", "filled")
+            session.ask(f"CREATE TABLE {filled} (id int, f bloomfilter)",)
+            session.ask(f"CREATE INDEX {filled}_f ON {filled} USING bloomslices (f){options}")
+            session.ask(MIXED.format(filled))
+            wrong = differences(session, filled, KEYS) + check(session, f"{filled}_f")
+            session.ask(f"VACUUM {filled}")
+            wrong += differences(session, filled, KEYS) + check(session, f"{filled}_f")
+            ok(not wrong, f"one that is filled row by row, too, also after a merge: {filled}", *wrong)
+        info = session.ask("SELECT bits, hashes, rows FROM bloomslices_info('built_f')")
+        same(info, session.ask("SELECT bits, hashes, rows FROM bloomslices_info('filled_f')"),
+             "both have the commonest shape and all rows")
+
+
+def shape_by_two_sessions():
+    """The first row decides the shape: two at once decide for one of them."""
+    ask("CREATE TABLE raced (id int, f bloomfilter); CREATE INDEX raced_f ON raced USING bloomslices (f)")
+    rounds, wrong = 12, []
+    for _ in range(rounds):
+        ask("TRUNCATE raced")
+        together(*[lambda number, session: session.ask(f"INSERT INTO raced {filters(50, 3, [60, 500][number])}")] * 2)
+        with Session() as session:
+            wrong += differences(session, "raced", KEYS) + check(session, "raced_f")
+            wrong += [] if session.ask("SELECT rows FROM bloomslices_info('raced_f')") == ["6"] else ["rows are missing"]
+    ok(not wrong, "two sessions whose rows have different sizes fill an empty index", *wrong)
+
+
+def large_filters():
+    """Filters above 50 kB have pages of their own; 762 of them become slices."""
+    with Session() as session:
+        session.ask("CREATE TABLE large (id int, f bloomfilter)")
+        session.ask("CREATE INDEX large_f ON large USING bloomslices (f) WITH (expected_items = 45000)")
+        session.ask(f"INSERT INTO large {filters(200, 80, 45000)}")
+        session.ask(f"INSERT INTO large {filters(9000, 40, 45000, first=100)}")
+        wrong = differences(session, "large", KEYS[:20]) + check(session, "large_f")
+        session.ask("INSERT INTO large SELECT 1000 + i, f FROM large, generate_series(1, 7) AS i")
+        before = session.ask("SELECT slabs FROM bloomslices_info('large_f')")
+        session.ask("VACUUM large")
+        after = session.ask("SELECT slabs FROM bloomslices_info('large_f')")
+        wrong += differences(session, "large", KEYS[:20]) + check(session, "large_f")
+        ok(not wrong, "large filters are found before and after they are merged", *wrong)
+        same((before, after), (["960"], ["1"]), "each has a slab, and all have one")
+        session.ask("REINDEX INDEX large_f")
+        same(session.ask("SELECT slabs, rows FROM bloomslices_info('large_f')"), ["1|960"], "as after a build")
+        wrong = differences(session, "large", KEYS[:20]) + check(session, "large_f")
+        session.ask("SET maintenance_work_mem = '1MB'; REINDEX INDEX large_f")
+        wrong += differences(session, "large", KEYS[:20]) + check(session, "large_f")
+        ok(not wrong, "a build with little memory finds them, too", *wrong)
+
+
+def rows_in_the_making():
+    """A merge leaves slabs alone to which a writer is adding a row."""
+    ask("CREATE TABLE slow (id int, f bloomfilter) WITH (autovacuum_enabled = off); "
+        "CREATE INDEX slow_f ON slow USING bloomslices (f) WITH (expected_items = 4000000)")
+    ask(f"CREATE TABLE one AS {filters(200, 1, 4000000)}")
+    merges = []
+
+    def write(number, session):
+        session.ask("INSERT INTO slow SELECT i, f FROM one, generate_series(1, 25) AS i")
+        merges.append(None)
+
+    def merge(number, session):
+        while None not in merges:
+            session.ask("SELECT bloomslices_merge('slow_f')")
+            merges.insert(0, 1)
+
+    together(write, merge)
+    with Session() as session:
+        wrong = check(session, "slow_f") + differences(session, "slow", ["1001::bigint", "1::bigint"])
+        ok(not wrong, "rows that are added while slabs are merged are found", *wrong)
+    ok(len(merges) > 5, "merges ran meanwhile", len(merges))
+
+
+def nulls_only():
+    with Session() as session:
+        session.ask("CREATE TABLE nothing (id int, f bloomfilter); CREATE INDEX nothing_f ON nothing USING bloomslices (f)")
+        session.ask("INSERT INTO nothing SELECT i, NULL FROM generate_series(1, 40000) AS i")
+        wrong = check(session, "nothing_f")
+        many = int(session.ask("SELECT slabs FROM bloomslices_info('nothing_f')")[0])
+        session.ask("VACUUM nothing")
+        few = int(session.ask("SELECT slabs FROM bloomslices_info('nothing_f')")[0])
+        ok(many == 40 and few <= 2, "VACUUM joins the lists of rows without bits", many, few)
+        wrong += check(session, "nothing_f")
+        session.ask("DELETE FROM nothing WHERE id % 3 > 0", )
+        session.ask("VACUUM nothing")
+        wrong += check(session, "nothing_f")
+        pages = int(session.ask("SELECT pages FROM bloomslices_info('nothing_f')")[0])
+        ok(pages < 20, "and makes them shorter where rows are gone", pages)
+        session.ask("REINDEX INDEX nothing_f")
+        wrong += check(session, "nothing_f")
+        session.ask(f"INSERT INTO nothing {filters(20, 10, 100)}")
+        wrong += check(session, "nothing_f") + differences(session, "nothing", KEYS)
+        ok(not wrong, "a table of nulls agrees with its index", *wrong)
+
+
+def space():
+    """Pages of merged slabs and of cancelled merges are used again."""
+    with Session() as session:
+        session.ask("CREATE TABLE churned (id int, f bloomfilter) WITH (autovacuum_enabled = off)")
+        session.ask("CREATE INDEX churned_f ON churned USING bloomslices (f)")
+        session.ask(f"CREATE TABLE few AS {filters(300, 400, 1000)}")
+        sizes = []
+        for number in range(40):
+            session.ask("INSERT INTO churned SELECT id, f FROM few UNION ALL SELECT id + 400, f FROM few")
+            session.ask("DELETE FROM churned WHERE ctid IN (SELECT ctid FROM churned LIMIT 800)" if number else "SELECT")
+            _, state = session.attempt(f"SET statement_timeout = {number % 5}; SELECT bloomslices_merge('churned_f')")
+            while session.attempt("SET statement_timeout = 0")[1] != "00000":
+                pass
+            session.ask("VACUUM churned")
+            sizes.append(int(session.ask("SELECT pg_relation_size('churned_f')")[0]) // 8192)
+        wrong = check(session, "churned_f") + differences(session, "churned", KEYS)
+        ok(not wrong, "an index whose rows come and go answers as the scan", *wrong)
+        ok(sizes[-1] <= 2 * max(sizes[:6]), "and hardly grows", sizes)
+        session.ask("CREATE TABLE refilled (id int, f bloomfilter) WITH (autovacuum_enabled = off)")
+        session.ask("CREATE INDEX refilled_f ON refilled USING bloomslices (f)")
+        sizes = []
+        for _ in range(6):
+            session.ask("INSERT INTO refilled SELECT id, f FROM few, generate_series(1, 3)")
+            session.ask("VACUUM refilled")
+            sizes.append(int(session.ask("SELECT pg_relation_size('refilled_f')")[0]) // 8192)
+            session.ask("DELETE FROM refilled")
+            session.ask("VACUUM refilled")
+        ok(sizes[-1] == sizes[2], "one that is emptied and filled again keeps its size", sizes)
+
+
+def definitions():
+    """Partitions, expressions, predicates, unlogged tables, subtransactions, CREATE INDEX CONCURRENTLY."""
+    with Session() as session:
+        session.ask("CREATE TABLE parted (id int, f bloomfilter) PARTITION BY LIST ((id % 2)); "
+                    "CREATE TABLE parted_0 PARTITION OF parted FOR VALUES IN (0); "
+                    "CREATE UNLOGGED TABLE parted_1 PARTITION OF parted FOR VALUES IN (1); "
+                    "CREATE INDEX parted_f ON parted USING bloomslices (f); "
+                    "CREATE INDEX parted_some ON parted_0 USING bloomslices (f) WHERE id % 3 = 0; " + MIXED.format("parted"))
+        wrong = differences(session, "parted", KEYS)
+        session.ask("VACUUM parted")
+        wrong += differences(session, "parted", KEYS) + check(session, "parted_0_f_idx") + check(session, "parted_some")
+        ok(not wrong, "partitions, an unlogged one and a partial index", *wrong)
+        session.ask("CREATE TABLE counted (id int, f bloomfilter) WITH (autovacuum_enabled = off)")
+        session.ask("INSERT INTO counted SELECT i, NULL FROM generate_series(1, 90) AS i")
+        session.ask("CREATE INDEX counted_f ON counted USING bloomslices (f) WHERE id % 3 = 0")
+        session.ask("VACUUM counted")
+        same(session.ask("SELECT reltuples FROM pg_class WHERE relname = 'counted_f'"), ["30"],
+             "VACUUM does not take the rows of the table for those of a partial index")
+        session.ask("CREATE TEMP TABLE fleeting (id int, f bloomfilter); "
+                    "CREATE INDEX fleeting_f ON fleeting USING bloomslices (f);" + MIXED.format("fleeting"))
+        wrong = differences(session, "fleeting", KEYS)
+        session.ask("VACUUM fleeting")
+        ok(not wrong + differences(session, "fleeting", KEYS), "a temporary table", *wrong)
+        session.ask("CREATE TEMP TABLE emptied (id int, f bloomfilter) ON COMMIT DELETE ROWS; "
+                    "CREATE INDEX emptied_f ON emptied USING bloomslices (f)")
+        wrong = []
+        for nulls, some in (0, 400), (400, 10), (0, 40):
+            session.ask("BEGIN")
+            session.ask(f"INSERT INTO emptied SELECT i, NULL FROM generate_series(1, {nulls}) AS i")
+            session.ask(f"INSERT INTO emptied {filters(60, some, 100 + some)}")
+            wrong += differences(session, "emptied", KEYS) + check(session, "emptied_f")
+            session.ask("COMMIT")
+        ok(not wrong, "a table that each transaction empties", *wrong)
+        session.ask("BEGIN")
+        for number in range(30):
+            session.ask(f"SAVEPOINT s; INSERT INTO parted {filters(60, 9, 200, first=20000 + number)}")
+            session.attempt("SELECT 1 / 0" if number % 2 else "SELECT 1")
+            session.ask("ROLLBACK TO s" if number % 2 else "RELEASE s")
+        session.ask("COMMIT")
+        wrong = differences(session, "parted", KEYS) + check(session, "parted_0_f_idx")
+        ok(not wrong, "subtransactions that commit and abort", *wrong)
+
+
+# Sessions
+
+SETUP = f"""
+CREATE TABLE held (id int, f bloomfilter) WITH (autovacuum_enabled = off);
+CREATE INDEX held_f ON held USING bloomslices (f);
+CREATE TABLE source (id int, f bloomfilter);
+INSERT INTO source {filters(150, 300, 200)};
+INSERT INTO source {filters(150, 30, 900, first=1000)};
+INSERT INTO source {filters(150, 30, 200, seed=1, first=2000)};
+INSERT INTO source SELECT 3000 + i, NULL FROM generate_series(1, 100) AS i;
+INSERT INTO source SELECT 4000 + i, bloom_create(200, 0.01) FROM generate_series(1, 20) AS i;
+"""
+CONCURRENT = {"00000", "40001", "40P01", "55P03", "57014"}
+DDL = {"42P07", "42704", "55000", "XX000"}
+
+
+def write(r, session, wrong):
+    session.attempt(f"BEGIN ISOLATION LEVEL {r.choice(['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'])}")
+    for _ in range(r.randint(1, 4)):
+        session.attempt("SAVEPOINT s")
+        session.attempt(f"SET LOCAL statement_timeout = {r.choice([0, 0, 0, 1, 3, 10])}")
+        _, state = session.attempt(r.choice([
+            f"INSERT INTO held SELECT id, f FROM source WHERE id % {r.choice([2, 5, 100])} = 0",
+            f"INSERT INTO held SELECT id, f FROM source WHERE id % {r.choice([2, 5, 100])} = 0",
+            f"UPDATE held SET f = bloom_add(f, {r.randrange(300000)}::bigint) WHERE id % 50 = {r.randrange(50)}",
+            f"UPDATE held SET id = id + 1 WHERE id % 50 = {r.randrange(50)}",
+            f"DELETE FROM held WHERE id % 7 = {r.randrange(7)}",
+        ]))  # fmt: skip
+        # 25P02: the statement before was cancelled
+        if state not in CONCURRENT | {"25P02"}:
+            wrong.append(f"{state} {session.error}")
+        if state != "00000" or r.random() < 0.3:
+            session.attempt("ROLLBACK TO s")
+        session.attempt("SET LOCAL statement_timeout = 0")
+    session.attempt(r.choice(["COMMIT", "COMMIT", "COMMIT", "ROLLBACK"]))
+    if session.attempt("SELECT count(*) > 5000 FROM held")[0] == ["t"]:
+        session.attempt("DELETE FROM held WHERE random() < 0.7")
+
+
+def read(r, session, wrong):
+    session.attempt(f"BEGIN ISOLATION LEVEL {r.choice(['READ COMMITTED', 'REPEATABLE READ'])}")
+    for _ in range(r.randint(1, 6)):
+        key = f"{1000 * r.randint(1, 300) + r.randint(1, 160)}::bigint"
+        lines, state = session.attempt(DIFFERENT.format("held", key))
+        if lines or state not in CONCURRENT:
+            wrong.append(f"{key}: {lines[:5]} {state} {session.error}")
+        if state != "00000":
+            break
+        time.sleep(r.random() / 50)
+    session.attempt("COMMIT")
+
+
+def own(r, session, wrong):
+    session.attempt(f"SET statement_timeout = {r.choice([0, 0, 1, 2, 5, 10, 20, 50])}")
+    action = r.choice(["VACUUM held"] * 4 + ["SELECT bloomslices_merge('held_f')"] * 6 + [
+        "REINDEX INDEX CONCURRENTLY held_f", "REINDEX INDEX held_f", "CREATE INDEX CONCURRENTLY second ON held USING "
+        "bloomslices (f) WITH (expected_items = 300)", "DROP INDEX CONCURRENTLY IF EXISTS second",
+        "SELECT bloomslices_check('held_f')", "VACUUM (FREEZE, INDEX_CLEANUP on) held", "CHECKPOINT",
+        *["TRUNCATE held"] * (r.random() < 0.2)])  # fmt: skip
+    _, state = session.attempt(action)
+    if state not in CONCURRENT and not (state in DDL and "INDEX" in action):
+        wrong.append(f"{action}: {state} {session.error}")
+    session.attempt("SET statement_timeout = 0")
+    time.sleep(r.random() / 30)
+
+
+def sessions():
+    ask(SETUP)
+    until = time.monotonic() + SECONDS
+    counts, wrong = {}, []
+
+    def work(action):
+        def loop(number, session):
+            r = random.Random(f"{SEED} {number}")
+            while time.monotonic() < until and len(wrong) < 5:
+                action(r, session, wrong)
+                counts[action.__name__] = counts.get(action.__name__, 0) + 1
+        return loop
+
+    together(*[work(write)] * WRITERS, *[work(read)] * READERS, *[work(own)] * 2)
+    note(f"{counts}, rows: {ask('SELECT count(*) FROM held')}")
+    with Session() as session:
+        for name, in session.rows("SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid "
+                                  "AND indrelid = 'held'::regclass"):  # fmt: skip
+            session.ask(f"DROP INDEX {name}")
+        wrong += check(session, "held_f") + differences(session, "held", KEYS)
+        session.ask("VACUUM held")
+        wrong += check(session, "held_f") + differences(session, "held", KEYS)
+    ok(not wrong, f"sessions see the rows of the table, SLICES_SEED={SEED}", *wrong[:5])
+    ok(all(counts.get(name, 0) > 20 for name in ("write", "read", "own")), "each kind of session did something", counts)
+
+
+run(contents_of_every_kind, shape_by_two_sessions, large_filters, rows_in_the_making, nulls_only, space, definitions, sessions)
