@@ -9,25 +9,12 @@
 #include "access/reloptions.h"
 #include "bloomset/bloomset.h"
 #include "core/sizing.h"
-#include "utils/builtins.h"
+#include "pg/index_method.h"
 #include "value/parameters.h"
 
 #define MAX_EXPECTED_ITEMS	1e12
 
 static relopt_kind bloomset_relopt_kind;
-
-static uint64
-parse_seed(const char *seed)
-{
-	return (uint64) DatumGetInt64(DirectFunctionCall1(int8in, CStringGetDatum(seed)));
-}
-
-static void
-validate_seed(const char *seed)
-{
-	if (seed != NULL)
-		(void) parse_seed(seed);
-}
 
 /* The server's message would show the least rate as 0.000000. */
 static void
@@ -42,7 +29,6 @@ check_set_rate(double rate)
 			 errdetail("It is %g.", rate)));
 }
 
-/* A seed is a string because integer parameters have 32 bits. */
 void
 define_bloomset_options(void)
 {

@@ -5,14 +5,11 @@
  */
 #include "pg/pg_compat.h"
 
-#include "access/htup_details.h"
 #include "bloomset/bloomset.h"
-#include "catalog/pg_amop.h"
-#include "catalog/pg_opclass.h"
 #include "catalog/pg_type.h"
+#include "pg/index_method.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
-#include "utils/regproc.h"
 #include "utils/syscache.h"
 
 #define EQUALITY_STRATEGY	1
@@ -40,33 +37,10 @@ is_valid_operator(const FormData_pg_amop *operator)
 bool
 bloomset_validate(Oid opclass)
 {
-	HeapTuple	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclass));
-	Oid			family;
-	CatCList   *operators;
-	CatCList   *functions;
-	bool		result = true;
+	bool		result;
+	Oid			family = validate_operators(opclass, "bloomset", is_valid_operator, &result);
+	CatCList   *functions = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(family));
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for operator class %u", opclass);
-	family = ((Form_pg_opclass) GETSTRUCT(tuple))->opcfamily;
-	ReleaseSysCache(tuple);
-
-	operators = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(family));
-	for (int i = 0; i < operators->n_members; i++)
-	{
-		Form_pg_amop operator = (Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple);
-
-		if (is_valid_operator(operator))
-			continue;
-		ereport(INFO,
-				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("operator %s is not valid in an operator family of bloomset",
-						format_operator(operator->amopopr))));
-		result = false;
-	}
-	ReleaseCatCacheList(operators);
-
-	functions = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(family));
 	if (functions->n_members > 0)
 	{
 		ereport(INFO,

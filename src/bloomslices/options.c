@@ -8,7 +8,7 @@
 
 #include "access/reloptions.h"
 #include "bloomslices/bloomslices.h"
-#include "utils/builtins.h"
+#include "pg/index_method.h"
 #include "value/parameters.h"
 
 #define MAX_EXPECTED_ITEMS	1e12
@@ -23,20 +23,6 @@ typedef struct SlicesOptions
 
 static relopt_kind bloomslices_relopt_kind;
 
-static uint64
-parse_seed(const char *seed)
-{
-	return (uint64) DatumGetInt64(DirectFunctionCall1(int8in, CStringGetDatum(seed)));
-}
-
-static void
-validate_seed(const char *seed)
-{
-	if (seed != NULL)
-		(void) parse_seed(seed);
-}
-
-/* A seed is a string because integer parameters have 32 bits. */
 void
 define_bloomslices_options(void)
 {

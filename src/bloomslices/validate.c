@@ -6,16 +6,11 @@
 #include "pg/pg_compat.h"
 
 #include "access/amvalidate.h"
-#include "access/htup_details.h"
 #include "bloomslices/bloomslices.h"
-#include "catalog/pg_amop.h"
-#include "catalog/pg_opclass.h"
 #include "catalog/pg_type.h"
 #include "pg/bloom_type.h"
-#include "utils/catcache.h"
+#include "pg/index_method.h"
 #include "utils/lsyscache.h"
-#include "utils/regproc.h"
-#include "utils/syscache.h"
 
 static bool
 is_filter_type(Oid type)
@@ -42,29 +37,8 @@ is_valid_operator(const FormData_pg_amop *operator)
 bool
 bloomslices_validate(Oid opclass)
 {
-	HeapTuple	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclass));
-	Oid			family;
-	CatCList   *operators;
-	bool		result = true;
+	bool		result;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for operator class %u", opclass);
-	family = ((Form_pg_opclass) GETSTRUCT(tuple))->opcfamily;
-	ReleaseSysCache(tuple);
-
-	operators = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(family));
-	for (int i = 0; i < operators->n_members; i++)
-	{
-		Form_pg_amop operator = (Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple);
-
-		if (is_valid_operator(operator))
-			continue;
-		ereport(INFO,
-				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("operator %s is not valid in an operator family of bloomslices",
-						format_operator(operator->amopopr))));
-		result = false;
-	}
-	ReleaseCatCacheList(operators);
+	(void) validate_operators(opclass, "bloomslices", is_valid_operator, &result);
 	return result;
 }

@@ -1,0 +1,27 @@
+/*
+ * index_method.h
+ *		What the definitions of our index access methods have in common.
+ */
+#ifndef BF_INDEX_METHOD_H
+#define BF_INDEX_METHOD_H
+
+#include "pg/pg_compat.h"
+
+#include "catalog/pg_amop.h"
+
+/* Is an operator one that an operator family of the access method may have? */
+typedef bool (*IsValidOperator) (const FormData_pg_amop *operator);
+
+/*
+ * For amvalidate(): reports each operator of a class's family that is not valid, and
+ * returns the family; *valid is false if there is one.
+ */
+extern Oid	validate_operators(Oid opclass, const char *method, IsValidOperator is_valid, bool *valid);
+
+/* A seed is a storage parameter of type string, because those of type integer have 32 bits. */
+extern uint64 parse_seed(const char *seed);
+
+/* An error if it is not NULL and no seed. */
+extern void validate_seed(const char *seed);
+
+#endif							/* BF_INDEX_METHOD_H */
