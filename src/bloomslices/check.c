@@ -270,7 +270,7 @@ require_usable(const OwnedIndex *owned, Snapshot snapshot)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot check index \"%s\"", RelationGetRelationName(owned->index)),
-				 errdetail("It is invalid, or newer than the transaction's snapshot.")));
+				 errdetail("It is invalid, or may lack rows that the transaction's snapshot sees.")));
 }
 
 /* Compares the rows that the snapshot sees. */
