@@ -25,8 +25,8 @@ from workers import CONCURRENT, DDL, DML, ISOLATIONS, run_workers, totals, trans
 SEED = os.environ.get("SLICES_SEED", "bloomslices")
 SECONDS = float(os.environ.get("SLICES_SECONDS", "40"))
 WRITERS, READERS, OWNERS = 3, 2, 2
-IDS = 1200
-MOST_ROWS = {"large": 25}  # of a table; beyond, an owner deletes some
+IDS = 3000
+MOST_ROWS = {"large": 25}  # of a table; beyond, an owner deletes some. Slices need 762 rows
 CANCELLED = {"57014"}
 
 Session.settings = "SET client_min_messages = error; SET lock_timeout = '1s'; SET deadlock_timeout = '50ms'; " \
@@ -41,11 +41,11 @@ CREATE INDEX plain_f_same ON plain USING bloomslices ((f | f)) WITH (expected_it
 CREATE TABLE alike (id int, n int, kind text, f bloomfilter, note text);
 CREATE INDEX alike_f ON alike USING bloomslices (f);
 CREATE TABLE parted (id int PRIMARY KEY, n int, kind text, f bloomfilter, note text) PARTITION BY RANGE (id);
-CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (MINVALUE) TO (400);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (MINVALUE) TO (1000);
 CREATE TABLE parted_2 (note text, f bloomfilter, gone int, kind text, id int NOT NULL, n int);
 ALTER TABLE parted_2 DROP gone;
-ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES FROM (400) TO (800);
-CREATE UNLOGGED TABLE parted_3 PARTITION OF parted FOR VALUES FROM (800) TO (MAXVALUE);
+ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES FROM (1000) TO (2000);
+CREATE UNLOGGED TABLE parted_3 PARTITION OF parted FOR VALUES FROM (2000) TO (MAXVALUE);
 CREATE INDEX parted_f ON parted USING bloomslices (f);
 CREATE TABLE tree (id int, n int, kind text, f bloomfilter, note text);
 CREATE TABLE tree_a (more int) INHERITS (tree);
@@ -62,7 +62,7 @@ CREATE TABLE large_source AS SELECT i AS id, 'large' AS kind, bloom_add(bloom_ad
 TABLES = ["plain", "alike", "parted_1", "parted_2", "parted_3", "tree", "tree_a", "classes", "large"]
 ROOTS = ["plain"] * 4 + ["alike"] * 3 + ["parted"] * 3 + ["tree", "tree", "classes", "large"]
 OF_INTEGERS = "kind IN ('dense', 'sparse', 'empty', 'null')"
-BOUNDS = {"parted_1": ("FROM (MINVALUE) TO (400)", "id >= 400"), "parted_3": ("FROM (800) TO (MAXVALUE)", "id < 800")}
+BOUNDS = {"parted_1": ("FROM (MINVALUE) TO (1000)", "id >= 1000"), "parted_3": ("FROM (2000) TO (MAXVALUE)", "id < 2000")}
 
 
 # What all do: compare
@@ -174,8 +174,8 @@ def some_of(r, table):
     else:
         which = r.choice(["kind <> 'text'", f"kind = '{r.choice(list(KINDS))}'"])
     step = r.choice([2, 7, 30])
-    return f"""SELECT (id * 7 + {r.randrange(IDS)}) % {IDS} AS id, id % 10 AS n, kind, f FROM source
-        WHERE {which} AND id % {step} = {r.randrange(step)}"""
+    return f"""SELECT (id * 7 + i * 541 + {r.randrange(IDS)}) % {IDS} AS id, id % 10 AS n, kind, f
+        FROM source, generate_series(1, {r.choice([1, 1, 1, 5])}) AS i WHERE {which} AND id % {step} = {r.randrange(step)}"""
 
 
 def insert(r, table):
@@ -273,7 +273,7 @@ def verify(worker):
 
 def thin_out(worker):
     table = worker.random.choice(TABLES + ["large"])
-    if int((worker.attempt(f"SELECT count(*) FROM ONLY {table}") or ["0"])[0]) > MOST_ROWS.get(table, 900):
+    if int((worker.attempt(f"SELECT count(*) FROM ONLY {table}") or ["0"])[0]) > MOST_ROWS.get(table, 2500):
         worker.attempt(f"DELETE FROM ONLY {table} WHERE random() < {worker.random.choice([0.3, 0.8])}")
 
 

@@ -24,6 +24,7 @@ SECONDS = float(os.environ.get("SLICES_SECONDS", "40"))
 ONLY = os.environ.get("SLICES_ONLY")
 IDS = 600
 STEPS, QUESTIONS = 6, 12  # of a schema, after each step
+LEAST = 12  # schemas, however slow the machine is
 
 Session.settings = "SET client_min_messages = error; SET jit = off;"
 
@@ -100,11 +101,11 @@ class Schema:
     def insert(self):
         r = self.r
         table = r.choice(["t", *self.leaves]) if self.shape == "children" else "t"
-        step = r.choice([1, 1, 2, 7])
+        step, times = r.choice([(1, 1), (1, 4), (1, 4), (2, 1), (7, 1), (2, 12)])
         if self.contents == "classes":
             self.filters = r.choice(CONTENTS["classes"])
         return f"INSERT INTO {table} (id, n, kind, f, note) SELECT (id * 7 + {r.randrange(IDS)}) % {IDS}, id % 10, kind, f, " \
-            f"repeat('x', {r.choice([1, 300])}) FROM source WHERE {self.filters} AND id % {step} = {r.randrange(step)}"
+            f"repeat('x', {r.choice([1, 300])}) FROM source, generate_series(1, {times}) WHERE {self.filters} AND id % {step} = {r.randrange(step)}"
 
     def change(self):
         r = self.r
@@ -117,7 +118,7 @@ class Schema:
             *[self.insert()] * 4, f"DELETE FROM t WHERE {some}", f"DELETE FROM t WHERE {some}", f"TRUNCATE {all_leaves}",
             f"UPDATE t SET n = n + 1 WHERE {some}", f"UPDATE t SET f = NULL WHERE {some}", f"VACUUM {all_leaves}",
             f"UPDATE t SET {add} WHERE {some} AND kind NOT IN ('text', 'no size')", f"UPDATE t SET id = {IDS} - id WHERE {some}",
-            *[f"VACUUM {all_leaves}", f"SELECT bloomslices_merge('{index}')"] * 3, f"REINDEX INDEX {index}",
+            *[f"VACUUM {all_leaves}", f"SELECT bloomslices_merge('{index}')"] * 4, f"REINDEX INDEX {index}",
             f"REINDEX TABLE {all_leaves}", f"VACUUM FULL {all_leaves}", f"ALTER TABLE t ALTER n TYPE {r.choice(['int', 'bigint'])}",
             f"REINDEX INDEX CONCURRENTLY {index}" if self.shape != "partitions" else f"ANALYZE {all_leaves}",
             f"BEGIN; {self.insert()}; SAVEPOINT s; {self.insert()}; ROLLBACK TO s; COMMIT",
@@ -141,12 +142,13 @@ class Program:
     def compare(self):
         for _ in range(QUESTIONS):
             asked = self.r.choice(self.schema.kinds)(self.r, "t")
-            answers = Answers(self.session, self.r, asked, False)
+            answers = Answers(self.session, self.r, asked, asked.kind != "classes" and self.r.random() < 0.8)
             self.counts[asked.kind] += 1
-            self.counts["rows found"] += answers.rows
+            self.counts["rows found"] += int(answers.rows)
             self.counts["errors"] += answers.state != "00000"
-            self.counts["plans"] += 1
-            self.counts["plans with the index"] += answers.uses_index()
+            if self.r.random() < 0.2:
+                self.counts["plans"] += 1
+                self.counts["plans with the index"] += answers.uses_index()
             if answers.wrong or answers.state not in ("00000", "42804"):
                 self.wrong.append(f"{asked.kind}, {answers.settings}: {answers.state} {answers.wrong or self.session.error}\n"
                                   f"by index: {asked.by_index}\nby scan: {asked.by_scan}")  # fmt: skip
@@ -174,7 +176,7 @@ def test_schemas():
     ask(SOURCE)
     counts, faults, until = collections.Counter(), [], time.monotonic() + SECONDS
     number = int(ONLY or 0)
-    while time.monotonic() < until and not faults:
+    while (time.monotonic() < until or number < LEAST) and not faults:
         with Session() as session:
             program = Program(number, session, counts)
             try:
@@ -190,9 +192,10 @@ def test_schemas():
         number += 1
     ok(not faults, f"{number} schemas: the index answers as the scan", *faults)
     note(" ".join(f"{name}: {count}" for name, count in sorted(counts.items())))
-    ok(0 < counts["errors"] < counts["classes"] or ONLY, f"keys of another class are {counts['errors']} errors")
-    ok(counts["rows found"] > 1000 or ONLY, f"{counts['rows found']} rows are found")
-    ok(counts["plans with the index"] > 0.7 * counts["plans"] or ONLY, "plans use the index")
+    if not faults and not ONLY:
+        ok(0 < counts["errors"] < counts["classes"], f"keys of another class are {counts['errors']} errors")
+        ok(counts["rows found"] > 1000, f"{counts['rows found']} rows are found")
+        ok(counts["plans with the index"] > 0.7 * counts["plans"], "plans use the index", counts)
 
 
 run(test_schemas)
