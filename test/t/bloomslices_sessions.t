@@ -16,8 +16,8 @@ The statements of each session come from a seed. How sessions meet does not.
 import os
 import time
 
-from session import Session, ask, run, wide
-from slices_queries import (ALIKE, KEYS, KINDS, SOURCE, Answers, array, classes, expression, join, key,
+from session import Session, ask, run
+from slices_queries import (ALIKE, KEYS, KINDS, LARGE_SOURCE, SOURCE, Answers, array, classes, expression, join, key,
                             order, partial, rows, superset)
 from tap import note, ok
 from workers import CONCURRENT, DDL, DML, ISOLATIONS, run_workers, totals, transact
@@ -33,7 +33,7 @@ Session.settings = "SET client_min_messages = error; SET lock_timeout = '1s'; SE
     "SET jit = off; SET enable_seqscan = off;"  # fmt: skip
 
 # The indexes plain_f_* and the parts come and go. TABLE_f stays.
-SETUP = SOURCE + f"""
+SETUP = SOURCE + """
 CREATE TABLE plain (id int PRIMARY KEY, n int, kind text, f bloomfilter, note text) WITH (toast_tuple_target = 128);
 CREATE INDEX plain_f ON plain USING bloomslices (f);
 CREATE INDEX plain_f_some ON plain USING bloomslices (f) WITH (expected_items = 100) WHERE n % 3 = 0;
@@ -55,10 +55,7 @@ CREATE TABLE classes (id int, n int, kind text, f bloomfilter, note text);
 CREATE INDEX classes_f ON classes USING bloomslices (f);
 CREATE TABLE large (id int, n int, kind text, f bloomfilter, note text);
 CREATE INDEX large_f ON large USING bloomslices (f);
-CREATE TABLE large_source AS SELECT i AS id, 'large' AS kind, bloom_add(bloom_add(f, (1000 * i)::bigint), 7::bigint) AS f
-    FROM (SELECT 1 AS i, {wide(1 << 23, 1)} AS f UNION ALL SELECT 2, {wide(1 << 23, 50)}) AS s
-    UNION ALL SELECT 3, 'large', bloom_add(bloom_create(800000), 7::bigint);
-"""  # fmt: skip
+""" + LARGE_SOURCE  # fmt: skip
 TABLES = ["plain", "alike", "parted_1", "parted_2", "parted_3", "tree", "tree_a", "classes", "large"]
 ROOTS = ["plain"] * 4 + ["alike"] * 3 + ["parted"] * 3 + ["tree", "tree", "classes", "large"]
 OF_INTEGERS = "kind IN ('dense', 'sparse', 'empty', 'null')"
@@ -376,7 +373,7 @@ def test_sessions():
     note("SQLSTATEs: " + " ".join(f"{state}: {count}" for state, count in sorted(states.items(), key=str)))
     for kind in "rows", "order", "join", "lateral", "superset", "partial", "expression", "classes", "prepared statements", \
             "cursors", "bloomslices_check":  # fmt: skip
-        ok(counts[kind] > 5, f"comparisons by {kind}: {counts[kind]}")
+        ok(counts[kind] > 2, f"comparisons by {kind}: {counts[kind]}")
     ok(counts["rows found"] > 1000, f"{counts['rows found']} rows are found")
     ok(0 < counts["errors"] < counts["classes"], f"keys of another class are {counts['errors']} errors")
     ok(counts["plans with the index"] > 0.7 * counts["plans"], "plans use the index", counts)
@@ -386,13 +383,10 @@ def test_end():
     """When all have ended, every index agrees with its table."""
     wrong = []
     with Session() as session:
-        for index in session.ask("SELECT indexrelid::regclass FROM pg_index JOIN pg_class ON oid = indexrelid "
-                                 "WHERE NOT indisvalid AND relkind = 'i'"):
-            session.attempt(f"DROP INDEX {index}")
         for table in TABLES:
             session.ask(f"VACUUM {table}")
-        for index in session.ask("SELECT c.oid::regclass FROM pg_class AS c JOIN pg_am AS a ON a.oid = relam "
-                                 "WHERE amname = 'bloomslices' AND relkind = 'i'"):
+        for index in session.ask("SELECT c.oid::regclass FROM pg_class AS c JOIN pg_am AS a ON a.oid = relam JOIN pg_index "
+                                 "ON indexrelid = c.oid WHERE amname = 'bloomslices' AND relkind = 'i' AND indisvalid"):
             _, state = session.attempt(f"SELECT bloomslices_check('{index}')")
             wrong += [] if state == "00000" else [f"{index}: {session.error}"]
     ok(not wrong, "in the end bloomslices_check finds nothing", *wrong)

@@ -5,6 +5,7 @@ sessions and of schemas. A question has two forms: the planner can use an index 
 import collections
 import re
 
+from session import wide
 from workers import CONCURRENT
 
 KEYS = 300  # the keys 1 .. KEYS are in many filters, 1000 * id is in few
@@ -50,6 +51,13 @@ INSERT INTO gs SELECT id, f FROM source WHERE kind IN ({ALIKE}) AND id % 4 = 1 U
     SELECT 8000 + i, bloom_agg(1 + (i * 37 + j * 11) % {KEYS}::bigint, 100) FROM generate_series(1, 40) AS i,
     generate_series(1, 1 + i % 20) AS j GROUP BY i;
 ANALYZE source, keys, gs;
+"""  # fmt: skip
+
+# Filters of 1 MB, and a sparse one
+LARGE_SOURCE = f"""
+CREATE TABLE large_source AS SELECT i AS id, 'large' AS kind, bloom_add(bloom_add(f, (1000 * i)::bigint), 7::bigint) AS f
+    FROM (SELECT 1 AS i, {wide(1 << 23, 1)} AS f UNION ALL SELECT 2, {wide(1 << 23, 50)}) AS s
+    UNION ALL SELECT 3, 'large', bloom_add(bloom_create(800000), 7::bigint);
 """  # fmt: skip
 
 SCAN = "SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off; "

@@ -1,0 +1,133 @@
+#!/usr/bin/python3 -B
+"""Processes that are stopped amid a search of bloomslices or an insert, and go on when others have merged, and used the
+pages that the merge has freed: the answers are those of a scan, and nothing is damaged.
+
+The test sends signals to server processes, for which it must run on the server's machine as their user or root.
+"""
+
+import concurrent.futures
+import os
+import signal
+import time
+
+from session import Session, ask, in_thread, run
+from slices_queries import LARGE_SOURCE, SOURCE, Question, different
+from tap import done, ok, skip
+
+PATIENCE = 120  # seconds
+ROUNDS = 25
+
+Session.settings = "SET client_min_messages = error; SET jit = off; SET enable_seqscan = off;"
+
+
+def set_up():
+    ask(SOURCE + LARGE_SOURCE)
+
+
+def stopped(session, sql, delay, meanwhile):
+    """Stops the process of a session after some time in a statement, does something else, and lets it go on. What it has
+    locked keeps the others waiting, therefore not for long. Returns what the statement says."""
+    asking = in_thread(session.attempt, sql)
+    time.sleep(delay)
+    os.kill(session.pid, signal.SIGSTOP)
+    try:
+        doing = in_thread(meanwhile)
+        concurrent.futures.wait([doing], 2)
+    finally:
+        os.kill(session.pid, signal.SIGCONT)
+    result = asking.result(PATIENCE)
+    doing.result(PATIENCE)
+    return result
+
+
+def how_long(session, sql):
+    began = time.monotonic()
+    session.ask(sql)
+    return time.monotonic() - began
+
+
+REUSE = "INSERT INTO stopped SELECT id, 2, f FROM source, generate_series(1, 3) WHERE kind IN ('larger', 'smaller', 'dense')"
+
+
+def fill_stopped(other):
+    """Tiles, which the next merge replaces, with rows of which every other has gone."""
+    other.each("TRUNCATE stopped", "INSERT INTO stopped SELECT id, 1, f FROM source, generate_series(1, 8) WHERE kind <> 'text'",
+               "DELETE FROM stopped WHERE id % 2 = 0")  # fmt: skip
+
+
+def test_stopped_readers():
+    """A reader goes on when a merge has replaced what it was to read, and other rows use these pages. Fails if it takes
+    the contents of a page for those that were there, or for damage, or does not start over."""
+    ask("CREATE TABLE stopped (id int, n int, f bloomfilter) WITH (autovacuum_enabled = off); "
+        "CREATE INDEX stopped_f ON stopped USING bloomslices (f)")
+    query = "SELECT id, count(*) FROM stopped WHERE bloom_contains_least(f, ARRAY(SELECT generate_series(1, 200)), 70) " \
+        "GROUP BY id ORDER BY id"
+    wrong, met = [], 0
+    with Session() as reader, Session() as other:
+
+        def replace():
+            # The freed pages are used at once by tiles, and by the slabs of another merge.
+            other.each("VACUUM stopped", REUSE, "SELECT bloomslices_merge('stopped_f')", REUSE)
+
+        for number in range(ROUNDS):
+            fill_stopped(other)
+            reader.ask("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            reader.ask("SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off")
+            want = reader.ask(query)
+            reader.ask("SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = on")
+            duration = how_long(reader, query)
+            lines, state = stopped(reader, query, duration * number / ROUNDS, replace)
+            met += state == "00000"
+            if state != "00000" or lines != want:
+                wrong.append(f"{number}: {state} {reader.error if state != '00000' else set(lines) ^ set(want)}")
+            reader.ask("ROLLBACK")
+    ok(not wrong, "readers that are stopped while merges replace what they read", *wrong[:3])
+    ok(met > 10, f"{met} readers were stopped")
+
+
+def test_stopped_writers():
+    """A writer goes on when others have merged and read meanwhile. Fails if a merge takes a slab in which a row is in the
+    making, or a reader meets one that is published before its bits are there."""
+    wrong = []
+    for name, some in ("small", "SELECT id, 3, f FROM source WHERE kind <> 'text'"), \
+            ("large", "SELECT id, 3, f FROM large_source, generate_series(1, 3)"):  # fmt: skip
+        table = f"stopped_{name}"
+        ask(f"CREATE TABLE {table} (id int, n int, f bloomfilter) WITH (autovacuum_enabled = off); "
+            f"CREATE INDEX {table}_f ON {table} USING bloomslices (f)")
+        with Session() as writer, Session() as other:
+            insert = f"INSERT INTO {table} {some}"
+
+            def look_at():
+                for sql in f"SELECT bloomslices_merge('{table}_f')", f"SELECT count(*) FROM {table} WHERE f @> 7":
+                    if other.attempt(sql)[1] != "00000":
+                        wrong.append(f"{sql}: {other.error}")
+
+            duration = how_long(writer, insert)
+            for number in range(15):
+                if number % 5 == 4:
+                    other.ask(f"TRUNCATE {table}")
+                lines, state = stopped(writer, insert, duration * number / 15, look_at)
+                wrong += [] if state == "00000" else [f"{insert}: {writer.error}"]
+                lines = other.ask(different(Question("rows", table, f"SELECT ctid FROM {table} WHERE f @> 7",
+                                                     f"SELECT ctid FROM {table} WHERE (f @> 7) IS TRUE")))
+                wrong += [] if lines[0].split("|")[1] == "0" else [f"{number}: {lines}"]
+            _, state = other.attempt(f"SELECT bloomslices_check('{table}_f')")
+            wrong += [] if state == "00000" else [other.error]
+    ok(not wrong, "writers that are stopped while others merge and read", *wrong[:3])
+
+
+def may_stop():
+    """May the test send signals to the server's processes?"""
+    with Session() as session:
+        try:
+            os.kill(session.pid, signal.SIGCONT)
+        except (PermissionError, ProcessLookupError):
+            return False
+        return True
+
+
+if may_stop():
+    run(set_up, test_stopped_readers, test_stopped_writers)
+else:
+    skip("processes that are stopped", "the test may not send signals to them")
+    done()
