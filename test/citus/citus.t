@@ -583,7 +583,8 @@ def test_bloomsets():
 
 SEGMENTS = 3000
 # Dense filters, sparse ones, empty ones and nulls. Filter id has the keys 100 * id .. 100 * id + 60, and one of 0 .. 99.
-MAKE_SEGMENTS = f"""CREATE TABLE plain_segments AS SELECT id::bigint, CASE id % 50 WHEN 0 THEN NULL WHEN 1 THEN bloom_create(60)
+MAKE_SEGMENTS = f"""CREATE TABLE plain_segments AS SELECT id::bigint, CASE id % 50
+        WHEN 0 THEN NULL WHEN 1 THEN bloom_create(60)
         WHEN 2 THEN bloom_add(bloom_create(60), 100 * id) ELSE (SELECT bloom_agg(x, 60) FROM
         (SELECT generate_series(100 * id, 100 * id + 60) UNION ALL SELECT id % 100) AS s (x)) END AS f
     FROM generate_series(1, {SEGMENTS}) AS id"""

@@ -18,8 +18,8 @@ import time
 
 from durable import DATABASE, Server, main, own_directory
 from bloomset_checks import PATIENCE
-from indexes import (SETTINGS, Clients, Readers, caught_up, faults_in_log, promote, recover, start_standby, tidy_up, under_load,
-                     without_wal)
+from indexes import (SETTINGS, Clients, Readers, caught_up, faults_in_log, promote, recover, start_standby, tidy_up,
+                     under_load, without_wal)
 from session import in_thread
 from slices_checks import DIFFERENT, check, differences, filters
 from tap import ok, same
@@ -96,7 +96,8 @@ def maintain(session, r):
 
 
 def crash(server, number):
-    """One round: clients write, the server is killed, every other time also in recovery, and indexes and tables are compared."""
+    """One round: clients write, the server is killed, every other time also in recovery, and indexes and tables are
+    compared."""
     clients = Clients(server, number, CLIENTS, write, maintain)
     time.sleep(random.uniform(1, 3))
     server.kill()
@@ -192,8 +193,9 @@ def minimal_wal():
     server = Server(directory, "minimal").init(**{**SETTINGS, "wal_level": "minimal", "max_wal_senders": "0"}).start()
     server.run("createdb", DATABASE)
     server.sql(SCHEMA)
-    tables = without_wal(server, "CREATE TABLE {t} (id int, f bloomfilter)", "CREATE INDEX {t}_f ON {t} USING bloomslices (f)",
-                         "f", ["INSERT INTO {t} SELECT id, f FROM source"] * 3)  # fmt: skip
+    tables = without_wal(server, "CREATE TABLE {t} (id int, f bloomfilter)",
+                         "CREATE INDEX {t}_f ON {t} USING bloomslices (f)", "f",
+                         ["INSERT INTO {t} SELECT id, f FROM source"] * 3)  # fmt: skip
     same(check_all(server, 0, tables), [], "wal_level = minimal: after a crash the indexes agree with their tables")
     server.stop()
 

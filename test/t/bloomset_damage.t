@@ -16,8 +16,8 @@ import random
 import struct
 
 from bloomset_checks import USE_SETS
-from damage import (CONTENTS, HEADER, NOISE, PAGE, WORDS, Case, Damaged, extend, flip_case, lower_of, number_cases, overwrite,
-                    page_cases, pages_of)
+from damage import (CONTENTS, HEADER, NOISE, PAGE, WORDS, Case, Damaged, extend, flip_case, lower_of, number_cases,
+                    overwrite, page_cases, pages_of)
 from durable import main
 from tap import ok
 

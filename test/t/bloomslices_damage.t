@@ -46,7 +46,9 @@ INSERT INTO {t} SELECT * FROM {source} WHERE id > 550;
 """
 
 SETTINGS = "SET enable_seqscan = {}; SET enable_indexscan = {}; SET enable_bitmapscan = {}; "
-USE_INDEX, USE_BITMAP, BY_TABLE = (SETTINGS.format(*on) for on in (("off", "on", "off"), ("off", "off", "on"), ("on", "off", "off")))
+USE_INDEX = SETTINGS.format("off", "on", "off")
+USE_BITMAP = SETTINGS.format("off", "off", "on")
+BY_TABLE = SETTINGS.format("on", "off", "off")
 # Queries and statements on a damaged index.
 QUERIES = [
     "SELECT id FROM {t} WHERE f @> 20050 ORDER BY id", "SELECT id FROM {t} WHERE f @> 31000 ORDER BY id",
@@ -130,7 +132,9 @@ def first_look():
     damaged.server.start()
     with damaged.server.connect() as session:
         for number in 0, LARGE:
-            right[number == LARGE] = {sql: session.ask(BY_TABLE + sql.split("; ")[-1].format(t=f"t{number}")) for sql in READERS}
+            right[number == LARGE] = {
+                sql: session.ask(BY_TABLE + sql.split("; ")[-1].format(t=f"t{number}")) for sql in READERS
+            }
     ok(right[False][READERS[0]] and right[False][READERS[1]] and right[True][READERS[0]], "the queries find rows")
     files = pages_of(paths[0]), pages_of(paths[-1])
     same([{kind_of(page) for page in pages} for pages in files], [{1, 2, 3, 4}] * 2, "all kinds of pages")

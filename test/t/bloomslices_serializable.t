@@ -46,7 +46,8 @@ def cross(isolation, settings, read):
             same(session.ask(read.format(key)), ["0"], f"{isolation}: {key} is absent")
         states = {one: "00000", two: "00000"}
         insert = "INSERT INTO crossed (id, f) VALUES (0, bloom_add(bloom_create(20), {}::bigint))"
-        for session, statement in (one, insert.format(ABSENT + 1)), (two, insert.format(ABSENT)), (one, "COMMIT"), (two, "COMMIT"):
+        for session, statement in (one, insert.format(ABSENT + 1)), (two, insert.format(ABSENT)), (one, "COMMIT"), \
+                (two, "COMMIT"):  # fmt: skip
             if states[session] == "00000":
                 states[session] = session.attempt(statement)[1]
         return sorted(states.values())
@@ -83,7 +84,8 @@ def test_delete_crosswise():
 # Versions that come while a statement waits
 
 CONDITIONS = {
-    "f @> key": "f @> 101::bigint", "key <@ f": "101::bigint <@ f", "f @@ query": "f @@ bloom_query(ARRAY[101, 102]::bigint[])",
+    "f @> key": "f @> 101::bigint", "key <@ f": "101::bigint <@ f",
+    "f @@ query": "f @@ bloom_query(ARRAY[101, 102]::bigint[])",
     "any": "bloom_contains_any(f, ARRAY[101, -1]::bigint[])", "all": "bloom_contains_all(f, ARRAY[101, 102]::bigint[])",
     "least": "bloom_contains_least(f, ARRAY[101, 102, 103, -1]::bigint[], 3)",
 }  # fmt: skip
@@ -98,8 +100,8 @@ STATEMENTS = {
     "UPDATE": "UPDATE met SET n = n + 100 WHERE {} AND id < 10 RETURNING id",
     "DELETE": "DELETE FROM met WHERE {} AND id < 10 RETURNING id",
     "SELECT FOR UPDATE": "SELECT id FROM met WHERE {} AND id < 10 FOR UPDATE",
-    "UPDATE FROM": "UPDATE met SET n = n + 100 FROM (VALUES (101), (-5)) AS v (key) WHERE met.f @> key::bigint AND {} AND id < 10 "
-                   "RETURNING id",
+    "UPDATE FROM": "UPDATE met SET n = n + 100 FROM (VALUES (101), (-5)) AS v (key) WHERE met.f @> key::bigint AND {} "
+                   "AND id < 10 RETURNING id",
 }  # fmt: skip
 
 

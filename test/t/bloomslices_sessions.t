@@ -85,8 +85,9 @@ def compare(worker, asked, in_one_statement):
     if answers.state in CONCURRENT:
         return False
     if answers.wrong or answers.state != "00000" and (in_one_statement or answers.state != "42804"):
-        worker.fault(f"{asked.kind} is wrong, {answers.settings}", f"{answers.state} {answers.wrong or worker.session.error}"
-                     f"\nby index: {asked.by_index}\nby scan: {asked.by_scan}")  # fmt: skip
+        worker.fault(f"{asked.kind} is wrong, {answers.settings}", f"{answers.state} "
+                     f"{answers.wrong or worker.session.error}\nby index: {asked.by_index}\nby scan: "
+                     f"{asked.by_scan}")  # fmt: skip
         return False
     worker.counts[asked.kind] += 1
     worker.counts["rows found"] += int(answers.rows)
@@ -172,12 +173,15 @@ def some_of(r, table):
         which = r.choice(["kind <> 'text'", f"kind = '{r.choice(list(KINDS))}'"])
     step = r.choice([2, 7, 30])
     return f"""SELECT (id * 7 + i * 541 + {r.randrange(IDS)}) % {IDS} AS id, id % 10 AS n, kind, f
-        FROM source, generate_series(1, {r.choice([1, 1, 1, 5])}) AS i WHERE {which} AND id % {step} = {r.randrange(step)}"""
+        FROM source, generate_series(1, {r.choice([1, 1, 1, 5])}) AS i
+        WHERE {which} AND id % {step} = {r.randrange(step)}"""
 
 
 def insert(r, table):
-    conflict = r.choice([" ON CONFLICT DO NOTHING", " ON CONFLICT (id) DO UPDATE SET f = excluded.f, kind = excluded.kind"]) \
-        if table in ("plain", "parted") else ""
+    conflict = ""
+    if table in ("plain", "parted"):
+        conflict = r.choice([" ON CONFLICT DO NOTHING",
+                             " ON CONFLICT (id) DO UPDATE SET f = excluded.f, kind = excluded.kind"])  # fmt: skip
     return f"INSERT INTO {table} (id, n, kind, f, note) SELECT DISTINCT ON (id) id, n, kind, f, " \
         f"repeat('x', {r.choice([1, 200])}) FROM ({some_of(r, table)}) AS s{conflict}"
 
@@ -251,8 +255,8 @@ def read(worker):
 # What owners do
 
 def indexes_of(worker, table):
-    return worker.attempt("SELECT c.oid::regclass FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid JOIN pg_am AS a "
-                          f"ON a.oid = relam WHERE amname = 'bloomslices' AND indisvalid AND indrelid = '{table}'::regclass")  # fmt: skip
+    return worker.attempt(f"""SELECT c.oid::regclass FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid JOIN pg_am AS a
+        ON a.oid = relam WHERE amname = 'bloomslices' AND indisvalid AND indrelid = '{table}'::regclass""")
 
 
 def verify(worker):
@@ -295,10 +299,12 @@ def move_partition(worker):
 
 def replace_index(worker):
     r = worker.random
-    name, column = r.choice([("plain_f_some", "(f) {} WHERE n % 3 = 0"), ("plain_f_same", "((f | f)) {}"), ("plain_f_2", "(f) {}")])
+    name, column = r.choice([("plain_f_some", "(f) {} WHERE n % 3 = 0"), ("plain_f_same", "((f | f)) {}"),
+                             ("plain_f_2", "(f) {}")])  # fmt: skip
     shape = r.choice(["", f"WITH (expected_items = {r.choice([1, 50, 100, 3000])}, seed = {r.choice([0, 0, 7])})"])
     worker.attempt(f"DROP INDEX {r.choice(['', 'CONCURRENTLY '])}IF EXISTS {name}", DDL)
-    worker.attempt(f"CREATE INDEX {r.choice(['', 'CONCURRENTLY '])}{name} ON plain USING bloomslices {column.format(shape)}", DDL)
+    worker.attempt(f"CREATE INDEX {r.choice(['', 'CONCURRENTLY '])}{name} ON plain "
+                   f"USING bloomslices {column.format(shape)}", DDL)  # fmt: skip
 
 
 def rebuild(worker):
@@ -318,7 +324,8 @@ def merge_slabs(worker):
 
 
 def vacuum(worker):
-    worker.attempt(f"VACUUM {worker.random.choice(['', '(INDEX_CLEANUP on) ', '(FREEZE) '])}{worker.random.choice(TABLES)}", DDL)
+    options = worker.random.choice(["", "(INDEX_CLEANUP on)", "(FREEZE)"])
+    worker.attempt(f"VACUUM {options} {worker.random.choice(TABLES)}", DDL)
 
 
 def alter(worker):
@@ -343,8 +350,8 @@ def drop_invalid(worker):
         worker.attempt(f"DROP INDEX IF EXISTS {index}", DDL)
 
 
-WORKS = [vacuum, vacuum, vacuum, merge_slabs, merge_slabs, merge_slabs, rebuild, rebuild, replace_index, move_partition, alter,
-         drop_invalid]  # fmt: skip
+WORKS = [vacuum, vacuum, vacuum, merge_slabs, merge_slabs, merge_slabs, rebuild, rebuild, replace_index, move_partition,
+         alter, drop_invalid]  # fmt: skip
 
 
 def own(worker):
@@ -367,8 +374,8 @@ def test_sessions():
     counts, states, faults = totals(run_workers(f"SLICES_SEED={SEED}", SECONDS, [
         ("writer", WRITERS, lambda worker: transact(worker, change, look, prepare)), ("reader", READERS, read),
         ("owner", OWNERS, own)]))  # fmt: skip
-    ok(not faults, f"{WRITERS} writers, {READERS} readers and {OWNERS} owners: the index answers as the scan, SLICES_SEED={SEED}",
-       *faults[:3])  # fmt: skip
+    ok(not faults, f"{WRITERS} writers, {READERS} readers and {OWNERS} owners: the index answers as the scan", *faults[:3])
+    note(f"SLICES_SEED={SEED}")
     note(" ".join(f"{name}: {count}" for name, count in sorted(counts.items())))
     note("SQLSTATEs: " + " ".join(f"{state}: {count}" for state, count in sorted(states.items(), key=str)))
     for kind in "rows", "order", "join", "lateral", "superset", "partial", "expression", "classes", "prepared statements", \

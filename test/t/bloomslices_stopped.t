@@ -46,12 +46,14 @@ def how_long(session, sql):
     return time.monotonic() - began
 
 
-REUSE = "INSERT INTO stopped SELECT id, 2, f FROM source, generate_series(1, 3) WHERE kind IN ('larger', 'smaller', 'dense')"
+REUSE = "INSERT INTO stopped SELECT id, 2, f FROM source, generate_series(1, 3) " \
+    "WHERE kind IN ('larger', 'smaller', 'dense')"
 
 
 def fill_stopped(other):
     """Tiles, which the next merge replaces, with rows of which every other has gone."""
-    other.each("TRUNCATE stopped", "INSERT INTO stopped SELECT id, 1, f FROM source, generate_series(1, 8) WHERE kind <> 'text'",
+    other.each("TRUNCATE stopped",
+               "INSERT INTO stopped SELECT id, 1, f FROM source, generate_series(1, 8) WHERE kind <> 'text'",
                "DELETE FROM stopped WHERE id % 2 = 0")  # fmt: skip
 
 

@@ -31,8 +31,9 @@ Session.settings = "SET client_min_messages = error; SET jit = off;"
 COLUMNS = ["id int", "n int", "kind text", "f bloomfilter", "note text"]
 INTEGERS = "kind IN ('dense', 'sparse', 'empty', 'null')"
 # What each INSERT adds, one of these.
-CONTENTS = {"everything": ["kind <> 'text'"], "alike": [f"kind IN ({ALIKE})"], "classes": [INTEGERS] * 4 + ["kind = 'text'"],
-            "one kind": [f"kind = '{kind}'" for kind in KINDS], "nothing": ["false"]}  # fmt: skip
+CONTENTS = {"everything": ["kind <> 'text'"], "alike": [f"kind IN ({ALIKE})"],
+            "classes": [INTEGERS] * 4 + ["kind = 'text'"], "one kind": [f"kind = '{kind}'" for kind in KINDS],
+            "nothing": ["false"]}  # fmt: skip
 
 
 class Schema:
@@ -95,8 +96,9 @@ class Schema:
             self.kinds += [expression] if column != "f" and self.contents != "classes" else []
             tables = ["t", *self.leaves] if self.shape == "children" else ["t"]
             for table in tables:
-                yield f"CREATE INDEX {table}_f_{number} ON {table} USING bloomslices ({column}){self.parameters()}{predicate}"
-                self.indexes.append(f"{table}_f_{number}")
+                name = f"{table}_f_{number}"
+                yield f"CREATE INDEX {name} ON {table} USING bloomslices ({column}){self.parameters()}{predicate}"
+                self.indexes.append(name)
 
     def insert(self):
         r = self.r
@@ -104,8 +106,9 @@ class Schema:
         step, times = r.choice([(1, 1), (1, 4), (1, 4), (2, 1), (7, 1), (2, 12)])
         if self.contents == "classes":
             self.filters = r.choice(CONTENTS["classes"])
-        return f"INSERT INTO {table} (id, n, kind, f, note) SELECT (id * 7 + {r.randrange(IDS)}) % {IDS}, id % 10, kind, f, " \
-            f"repeat('x', {r.choice([1, 300])}) FROM source, generate_series(1, {times}) WHERE {self.filters} AND id % {step} = {r.randrange(step)}"
+        return f"INSERT INTO {table} (id, n, kind, f, note) SELECT (id * 7 + {r.randrange(IDS)}) % {IDS}, id % 10, kind, f," \
+            f" repeat('x', {r.choice([1, 300])}) FROM source, generate_series(1, {times}) " \
+            f"WHERE {self.filters} AND id % {step} = {r.randrange(step)}"
 
     def change(self):
         r = self.r
@@ -117,9 +120,11 @@ class Schema:
         return r.choice([
             *[self.insert()] * 4, f"DELETE FROM t WHERE {some}", f"DELETE FROM t WHERE {some}", f"TRUNCATE {all_leaves}",
             f"UPDATE t SET n = n + 1 WHERE {some}", f"UPDATE t SET f = NULL WHERE {some}", f"VACUUM {all_leaves}",
-            f"UPDATE t SET {add} WHERE {some} AND kind NOT IN ('text', 'no size')", f"UPDATE t SET id = {IDS} - id WHERE {some}",
+            f"UPDATE t SET {add} WHERE {some} AND kind NOT IN ('text', 'no size')",
+            f"UPDATE t SET id = {IDS} - id WHERE {some}",
             *[f"VACUUM {all_leaves}", f"SELECT bloomslices_merge('{index}')"] * 4, f"REINDEX INDEX {index}",
-            f"REINDEX TABLE {all_leaves}", f"VACUUM FULL {all_leaves}", f"ALTER TABLE t ALTER n TYPE {r.choice(['int', 'bigint'])}",
+            f"REINDEX TABLE {all_leaves}", f"VACUUM FULL {all_leaves}",
+            f"ALTER TABLE t ALTER n TYPE {r.choice(['int', 'bigint'])}",
             f"REINDEX INDEX CONCURRENTLY {index}" if self.shape != "partitions" else f"ANALYZE {all_leaves}",
             f"BEGIN; {self.insert()}; SAVEPOINT s; {self.insert()}; ROLLBACK TO s; COMMIT",
             f"BEGIN; {self.insert()}; ROLLBACK; {self.insert()}",
@@ -150,8 +155,9 @@ class Program:
                 self.counts["plans"] += 1
                 self.counts["plans with the index"] += answers.uses_index()
             if answers.wrong or answers.state not in ("00000", "42804"):
-                self.wrong.append(f"{asked.kind}, {answers.settings}: {answers.state} {answers.wrong or self.session.error}\n"
-                                  f"by index: {asked.by_index}\nby scan: {asked.by_scan}")  # fmt: skip
+                self.wrong.append(f"{asked.kind}, {answers.settings}: {answers.state} "
+                                  f"{answers.wrong or self.session.error}\nby index: {asked.by_index}\n"
+                                  f"by scan: {asked.by_scan}")  # fmt: skip
         for index in self.schema.indexes:
             if self.session.attempt(f"SELECT bloomslices_check('{index}')")[1] != "00000":
                 self.wrong.append(f"bloomslices_check: {self.session.error}")

@@ -185,7 +185,8 @@ class Damaged:
     def repair(self, number):
         index = self.index.format(number)
         with self.session() as session:
-            states = [session.attempt(sql)[1] for sql in (f"REINDEX INDEX {index}", f"SELECT {self.method}_check('{index}')")]
+            states = [session.attempt(sql)[1]
+                      for sql in (f"REINDEX INDEX {index}", f"SELECT {self.method}_check('{index}')")]  # fmt: skip
         return [] if states == ["00000"] * 2 else [f"REINDEX: {states}"]
 
     def alive(self):

@@ -130,7 +130,8 @@ def superset(r, table):
     """All filters of the table must be alike."""
     if r.random() < 0.5:
         c = f"f @>= (SELECT g FROM gs WHERE id = {8000 + r.randint(1, 40)})"
-        return Question("superset", table, *[f"SELECT tableoid, ctid FROM {table} WHERE {form}" for form in (c, f"({c}) IS TRUE")])
+        return Question("superset", table, *[f"SELECT tableoid, ctid FROM {table} WHERE {form}"
+                                             for form in (c, f"({c}) IS TRUE")])  # fmt: skip
     join = f"SELECT gs.id, t.tableoid, t.ctid FROM gs JOIN {table} AS t ON {{}} WHERE gs.id % 10 = {r.randrange(10)}"
     return Question("superset", table, join.format("t.f @>= gs.g"), join.format("(t.f @>= gs.g) IS TRUE"))
 
@@ -167,7 +168,8 @@ def join(r, table):
 
 def classes(r, table):
     """Keys of another class than some filters of the table have: the same rows, or the same error."""
-    other = r.choice([f"'{r.randint(1, KEYS)}'::text", f"'{r.randint(1, KEYS)}'::varchar", "1.5", "date '2020-01-01'", key(r)])
+    text = f"'{r.randint(1, KEYS)}'"
+    other = r.choice([f"{text}::text", f"{text}::varchar", "1.5", "date '2020-01-01'", key(r)])
     sql = r.choice(["f @> {}", "f @@ bloom_query({})", "bloom_contains_any(f, ARRAY[{0}, {0}])",
                     "bloom_contains_least(f, ARRAY[{}], 1)", "bloom_contains_least(f, ARRAY[{}], 0)"]).format(other)
     sql = f"SELECT tableoid, ctid FROM {table} WHERE {sql}"
