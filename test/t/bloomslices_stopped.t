@@ -95,32 +95,37 @@ def test_stopped_readers():
     ok(met > ROUNDS / 4, f"{met} readers were stopped amid their work")
 
 
+# Keys whose bits are in all parts of a row.
+ANY = "bloom_contains_any(f, ARRAY(SELECT generate_series(1, 60)))"
+
+
 def test_stopped_writers():
     """A writer goes on when others have merged and read meanwhile. Fails if a merge takes a slab in which a row is in the
-    making, or a reader meets one that is published before its bits are there."""
+    making, or a reader meets one that is published before its bits are there. An UPDATE that is not HOT and leaves the
+    filter as it is writes little but to the index."""
     wrong, met = [], 0
     for name, some in ("small", "SELECT id, 3, f FROM source WHERE kind <> 'text'"), \
-            ("large", "SELECT id, 3, f FROM large_source, generate_series(1, 3)"):  # fmt: skip
+            ("large", "SELECT id, 3, f FROM large_source, generate_series(1, 2)"):  # fmt: skip
         table = f"stopped_{name}"
-        ask(f"CREATE TABLE {table} (id int, n int, f bloomfilter) WITH (autovacuum_enabled = off); "
-            f"CREATE INDEX {table}_f ON {table} USING bloomslices (f)")
+        ask(f"CREATE TABLE {table} (id int, n int, f bloomfilter) WITH (autovacuum_enabled = off); INSERT INTO {table} {some}; "
+            f"CREATE INDEX {table}_f ON {table} USING bloomslices (f); CREATE INDEX {table}_n ON {table} (n)")  # fmt: skip
         with Session() as writer, Session() as other:
-            insert = f"INSERT INTO {table} {some}"
+            update = f"UPDATE {table} SET n = n + 1"
 
             def look_at():
-                for sql in f"SELECT bloomslices_merge('{table}_f')", f"SELECT count(*) FROM {table} WHERE f @> 7":
+                for sql in f"SELECT count(*) FROM {table} WHERE {ANY}", f"SELECT bloomslices_merge('{table}_f')":
                     if other.attempt(sql)[1] != "00000":
                         wrong.append(f"{sql}: {other.error}")
 
-            duration = how_long(writer, insert, insert, insert)
+            duration = how_long(writer, update, update, update)
             for number in range(ROUNDS):
                 if number % 5 == 4:
-                    other.ask(f"TRUNCATE {table}")
-                lines, state, amid = stopped(writer, insert, duration * number / ROUNDS, look_at)
+                    other.ask(f"VACUUM {table}")
+                lines, state, amid = stopped(writer, update, duration * number / ROUNDS, look_at)
                 met += amid
-                wrong += [] if state == "00000" else [f"{insert}: {writer.error}"]
-                lines = other.ask(different(Question("rows", table, f"SELECT ctid FROM {table} WHERE f @> 7",
-                                                     f"SELECT ctid FROM {table} WHERE (f @> 7) IS TRUE")))
+                wrong += [] if state == "00000" else [f"{update}: {writer.error}"]
+                lines = other.ask(different(Question("rows", table, f"SELECT ctid FROM {table} WHERE {ANY}",
+                                                     f"SELECT ctid FROM {table} WHERE ({ANY}) IS TRUE")))
                 wrong += [] if lines[0].split("|")[1] == "0" else [f"{number}: {lines}"]
             _, state = other.attempt(f"SELECT bloomslices_check('{table}_f')")
             wrong += [] if state == "00000" else [other.error]
