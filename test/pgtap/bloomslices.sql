@@ -123,7 +123,8 @@ INSERT INTO orders
 SELECT format('SELECT f <-> q FROM %%1$s t, (VALUES (%1$s)) v (q) %2$s ORDER BY t.f <-> %1$s %3$s', q, w, l)
 FROM unnest(ARRAY['bloom_query(7)', 'bloom_query(ARRAY[1, 2, 3, NULL, 3])', 'bloom_query(''{}''::int[])',
     'bloom_query(ARRAY(SELECT generate_series(50, 249)))', 'bloom_query(''7''::text)', '(SELECT NULL::bloomquery)', '(SELECT bloom_query(9))']) q,
-    unnest(ARRAY['', 'WHERE f @> 5', 'WHERE f @@ bloom_query(ARRAY(SELECT generate_series(50, 249)), 70)']) w,
+    unnest(ARRAY['', 'WHERE f @> 5', 'WHERE f @@ bloom_query(ARRAY(SELECT generate_series(50, 249)), 70)',
+        'WHERE f @@ bloom_query(ARRAY(SELECT generate_series(20, 219)), 60)']) w,
     unnest(ARRAY['', 'LIMIT 7']) l;
 
 CREATE FUNCTION pg_temp.differences(tab text) RETURNS SETOF text LANGUAGE plpgsql AS $$

@@ -8,6 +8,7 @@ filters it has, and while several sessions write, merge, cancel, VACUUM and rebu
 
 import os
 import random
+import struct
 import time
 
 from session import Session, ask, run, together
@@ -172,6 +173,41 @@ def space():
         ok(sizes[-1] == sizes[2], "one that is emptied and filled again keeps its size", sizes)
 
 
+def directory_of(session, index):
+    """The next number of an index, and the entries of its directory by number, as doc/format.md describes them."""
+    session.ask("CHECKPOINT")
+    (data,) = session.ask(f"SELECT encode(pg_read_binary_file(pg_relation_filepath('{index}')), 'hex')")
+    data = bytes.fromhex(data)
+    (next_number,), (npages,) = struct.unpack_from("=Q", data, 88), struct.unpack_from("=I", data, 112)
+    slabs = []
+    for page in struct.unpack_from(f"={npages}I", data, 120):
+        (used,) = struct.unpack_from("=I", data, 8192 * page + 44)
+        slabs += [struct.unpack_from("=QIIII", data, 8192 * page + 64 + 24 * i) for i in range(used)]
+    return next_number, {number: tuple(slab) for number, *slab in slabs if slab[2] != 0}, slabs
+
+
+def numbers():
+    """No number of a slab is used again: readers know by it whether a page is still that of their slab."""
+    with Session() as session:
+        session.ask("CREATE TABLE numbered (id int, f bloomfilter) WITH (autovacuum_enabled = off); "
+                    "CREATE INDEX numbered_f ON numbered USING bloomslices (f)")
+        wrong, known, last = [], {}, 0
+        for number in range(12):
+            session.ask(f"INSERT INTO numbered {filters(60, 500, 100)}")
+            session.ask("DELETE FROM numbered WHERE id % 2 = 0")
+            _, state = session.attempt(f"SET statement_timeout = {number % 4}; SELECT bloomslices_merge('numbered_f')")
+            session.ask("RESET statement_timeout")
+            session.ask("VACUUM numbered" if number % 2 else "SELECT bloomslices_merge('numbered_f')")
+            next_number, slabs, entries = directory_of(session, "numbered_f")
+            wrong += [f"{n} was {known[n]}, is {slab}" for n, slab in slabs.items() if known.get(n, slab) != slab]
+            wrong += [f"{n} is new, after {last}" for n in slabs if n not in known and n < last]
+            wrong += [f"{n} is not below {next_number}" for n in slabs if n >= next_number]
+            wrong += ["a number twice"] if len(slabs) != sum(entry[3] != 0 for entry in entries) else []
+            known.update(slabs)
+            last = next_number
+        ok(not wrong and len(known) > 20, f"{len(known)} slabs have numbers of their own", *wrong[:5])
+
+
 def definitions():
     """Partitions, expressions, predicates, unlogged tables, subtransactions, CREATE INDEX CONCURRENTLY."""
     with Session() as session:
@@ -307,4 +343,4 @@ def sessions():
     ok(all(counts.get(name, 0) > 20 for name in ("write", "read", "own")), "each kind of session did something", counts)
 
 
-run(contents_of_every_kind, shape_by_two_sessions, large_filters, rows_in_the_making, nulls_only, space, definitions, sessions)
+run(contents_of_every_kind, shape_by_two_sessions, large_filters, rows_in_the_making, nulls_only, space, numbers, definitions, sessions)
