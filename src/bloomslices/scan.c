@@ -5,6 +5,8 @@
  * A search collects all rows before the first one is returned, because nothing keeps a
  * slab from being merged away between two calls.  The rows that a snapshot sees have
  * their entries before its scan begins, and keep them until no snapshot sees the row.
+ * So one copy of the directory serves all searches of a scan, until a merge removes a
+ * slab that it names.
  */
 #include "pg/pg_compat.h"
 
@@ -19,7 +21,8 @@
 
 typedef struct SlicesScan
 {
-	MemoryContext context;		/* of the search */
+	Directory  *directory;		/* for all searches of the scan, or NULL */
+	MemoryContext context;		/* of one search */
 	bool		searched;
 	Hits		hits;
 	Size		next;
@@ -75,6 +78,8 @@ bloomslices_endscan(IndexScanDesc scan)
 {
 	SlicesScan *state = scan->opaque;
 
+	if (state->directory != NULL)
+		free_slices_directory(state->directory);
 	MemoryContextDelete(state->context);
 	pfree(state);
 }
@@ -86,7 +91,8 @@ start_search(IndexScanDesc scan)
 	MemoryContext caller = MemoryContextSwitchTo(state->context);
 
 	pgstat_count_index_scan(scan->indexRelation);
-	state->hits = search_slices(scan->indexRelation, scan->keyData, scan->numberOfKeys,
+	state->hits = search_slices(scan->indexRelation, &state->directory, GetMemoryChunkContext(state),
+								scan->keyData, scan->numberOfKeys,
 								scan->numberOfOrderBys > 0 ? &scan->orderByData[0] : NULL);
 	state->next = 0;
 	state->searched = true;

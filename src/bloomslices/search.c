@@ -432,20 +432,37 @@ search_slabs(Search *search)
 	return true;
 }
 
+static void
+renew_directory(Relation index, Directory **directory, MemoryContext lasting)
+{
+	MemoryContext caller = MemoryContextSwitchTo(lasting);
+
+	if (*directory != NULL)
+		free_slices_directory(*directory);
+	*directory = NULL;
+	*directory = read_slices_directory(index);
+	MemoryContextSwitchTo(caller);
+}
+
 Hits
-search_slices(Relation index, const ScanKeyData *conditions, int nconditions, const ScanKeyData *distance)
+search_slices(Relation index, Directory **directory, MemoryContext lasting,
+			  const ScanKeyData *conditions, int nconditions, const ScanKeyData *distance)
 {
 	Search		search;
 
-	do
+	if (*directory == NULL)
+		renew_directory(index, directory, lasting);
+	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
 		search = (Search)
 		{
-			.index = index, .directory = read_slices_directory(index), .nconditions = nconditions
+			.index = index, .directory = *directory, .nconditions = nconditions
 		};
 		prepare_questions(&search, conditions, distance);
 		allocate_sets(&search);
-	} while (!search_slabs(&search));
-	return search.hits;
+		if (search_slabs(&search))
+			return search.hits;
+		renew_directory(index, directory, lasting);
+	}
 }

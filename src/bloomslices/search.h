@@ -45,8 +45,11 @@ tid_of(uint64 place)
 /*
  * Finds the rows that all conditions may accept, in no order, with their distance
  * unless distance is NULL.  Allocates in the current memory context.
+ *
+ * *directory is a copy from any time after the snapshot was taken, or NULL; the search
+ * replaces it by a newer one if it must, in the memory context `lasting`.
  */
-extern Hits search_slices(Relation index, const ScanKeyData *conditions, int nconditions,
-						  const ScanKeyData *distance);
+extern Hits search_slices(Relation index, Directory **directory, MemoryContext lasting,
+						  const ScanKeyData *conditions, int nconditions, const ScanKeyData *distance);
 
 #endif							/* BF_SEARCH_H */
