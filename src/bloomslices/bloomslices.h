@@ -87,8 +87,9 @@ StaticAssertDecl(sizeof(RowEntry) == 8, "a slab of 8 tiles has one page of rows"
  *   add rows in place.
  * - SLAB_RAW: one row; its blocks in order, 127 a page.  For filters so large that a tile
  *   would take too many pages.  The bits pages exist only if the row is not ROW_ABSENT.
- * - SLAB_SLICES: up to 127 * tiles rows, tiles = 8, 16 ... 512.  A block takes `tiles`
- *   pages of 512 / tiles slices each.  Written once, by a build or a merge.
+ * - SLAB_SLICES: up to 127 * tiles rows, tiles = 4, 8 ... 512; of 4 tiles up to 504.  A
+ *   block takes `tiles` pages of 512 / tiles slices each.  Written once, by a build or a
+ *   merge.
  */
 typedef enum SlabKind
 {
@@ -193,7 +194,7 @@ rows_of_slab(const Slab *slab)
 		case SLAB_RAW:
 			return 1;
 		case SLAB_SLICES:
-			return BF_TILE_ROWS * slab->tiles;
+			return bf_sliced_rows(slab->tiles);
 		default:
 			return 0;
 	}
@@ -210,6 +211,13 @@ static inline uint32
 slice_bytes_of(const Slab *slab)
 {
 	return bf_slice_bytes_of(slab->tiles);
+}
+
+/* The bytes of the slices on a page. */
+static inline uint32
+sliced_page_bytes(const Slab *slab)
+{
+	return BF_BLOCK_BITS / slab->tiles * slice_bytes_of(slab);
 }
 
 static inline bool

@@ -61,6 +61,20 @@ def contents_of_every_kind():
              "both have the commonest shape and all rows")
 
 
+def few_rows():
+    """From 378 rows on they are sliced, in a slab of 4 tiles; fewer are in tiles of 127, to which rows can be added."""
+    with Session() as session:
+        session.ask(f"CREATE TABLE some_rows AS {filters(60, 505, 100)}")
+        for n, slabs in (377, 3), (378, 1), (504, 1), (505, 2):
+            session.ask(f"DROP TABLE IF EXISTS small; CREATE TABLE small AS SELECT * FROM some_rows WHERE id <= {n}")
+            session.ask("CREATE INDEX small_f ON small USING bloomslices (f)")
+            built = session.ask("SELECT slabs, rows FROM bloomslices_info('small_f')")
+            wrong = differences(session, "small", KEYS[:12] + [f"{1000 * n + 1}::bigint"]) + check(session, "small_f")
+            session.ask(f"INSERT INTO small SELECT * FROM some_rows WHERE id > {n - 130}; VACUUM small")
+            wrong += differences(session, "small", KEYS[:12] + ["505001::bigint"]) + check(session, "small_f")
+            ok(built == [f"{slabs}|{n}"] and not wrong, f"{n} rows are in {slabs} slabs, and more come", built, *wrong)
+
+
 def shape_by_two_sessions():
     """The first row decides the shape: two at once decide for one of them."""
     ask("CREATE TABLE raced (id int, f bloomfilter); CREATE INDEX raced_f ON raced USING bloomslices (f)")
@@ -307,4 +321,4 @@ def sessions():
     ok(all(counts.get(name, 0) > 20 for name in ("write", "read", "own")), "each kind of session did something", counts)
 
 
-run(contents_of_every_kind, shape_by_two_sessions, large_filters, rows_in_the_making, nulls_only, space, definitions, sessions)
+run(contents_of_every_kind, few_rows, shape_by_two_sessions, large_filters, rows_in_the_making, nulls_only, space, definitions, sessions)

@@ -102,19 +102,26 @@ compare_slices(uint32_t nrows, uint32_t slice_bytes)
 static void
 test_slices(void)
 {
-	for (uint32_t t = 8; t <= most_tiles; t *= 2)
+	for (uint32_t t = 4; t <= most_tiles; t *= 2)
 	{
 		const uint32_t counts[] = {0, 1, 7, 8, 63, 64, 65, 126, 127, 128, 511, 512, 513,
 		1015, 1016, 127 * t - 1, 127 * t};
 
 		each(bf_slice_bytes_of(t) == 127 * t / 8, "%u tiles", t);
+		each(bf_sliced_rows(t) == (t == 4 ? 504 : 127 * t), "rows of %u tiles", t);
 		for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-			compare_slices(counts[i], 127 * t / 8);
+		{
+			if (counts[i] <= bf_sliced_rows(t))
+				compare_slices(counts[i], 127 * t / 8);
+		}
 	}
 	passed("slices of slabs of every size, and their rows again");
 	for (uint32_t nrows = 0; nrows <= 1016; nrows += nrows < 140 || nrows > 1000 ? 1 : 13)
 		compare_slices(nrows, 127);
 	passed("slices of a slab of 8 tiles of every size");
+	for (uint32_t nrows = 0; nrows <= 504; nrows++)
+		compare_slices(nrows, 63);
+	passed("slices of a slab of 4 tiles of every size");
 }
 
 /* A slab sliced in parts is the same slab; bytes outside of a part stay. */
@@ -145,12 +152,12 @@ test_parts(void)
 {
 	static const uint32_t parts[] = {1, 3, 8, 64, 127, 200};
 
-	for (uint32_t t = 8; t <= 32; t *= 2)
+	for (uint32_t t = 4; t <= 32; t *= 2)
 	{
 		for (int i = 0; i < 6; i++)
 		{
-			compare_parts(127 * t, parts[i], 127 * t / 8);
-			compare_parts(127 * t - 501, parts[i], 127 * t / 8);
+			compare_parts(bf_sliced_rows(t), parts[i], 127 * t / 8);
+			compare_parts(bf_sliced_rows(t) - 501, parts[i], 127 * t / 8);
 		}
 	}
 	passed("slabs in parts");
@@ -207,7 +214,7 @@ test_and(void)
 {
 	uint64_t	state = 2;
 
-	for (uint32_t t = 8; t <= MOST_TILES; t *= 2)
+	for (uint32_t t = 4; t <= MOST_TILES; t *= 2)
 	{
 		each(bf_slice_words(127 * t / 8) == (127 * t + 63) / 64, "words of a set of %u tiles", t);
 		for (uint32_t few = 1; few <= 1000000; few *= 10)
@@ -217,9 +224,9 @@ test_and(void)
 		}
 	}
 	passed("AND with slices of every size");
-	for (uint32_t t = 8; t <= 32; t *= 2)
+	for (uint32_t t = 4; t <= 32; t *= 2)
 	{
-		for (uint32_t row = 0; row < 127 * t; row++)
+		for (uint32_t row = 0; row < bf_sliced_rows(t); row++)
 			compare_single_row(127 * t / 8, row);
 	}
 	passed("AND that leaves one row");
