@@ -257,13 +257,16 @@ extern void read_slices_meta(Relation index, SlicesMeta *meta);
 extern void write_slices_meta(Page page, const SlicesMeta *meta);
 
 /*
- * Reads and locks page `number` of a slab.  InvalidBuffer if it belongs to another
- * slab meanwhile: the caller reads the directory again and starts over.  An error if
- * it is damaged.
+ * Locks page `number` of a slab in shared mode, which is pinned.  If it belongs to another
+ * slab meanwhile, releases it and returns false: the caller reads the directory again and
+ * starts over.  An error if it is damaged.
  */
-extern Buffer lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uint32 number, int mode);
+extern bool lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uint32 number, Buffer buffer);
 
-/* The same for a slab that may be gone: InvalidBuffer also if the page is damaged. */
+/*
+ * Reads and locks a page of a slab that may be gone: InvalidBuffer if it belongs to
+ * another slab, or is damaged.
+ */
 extern Buffer try_slab_page(Relation index, const Slab *slab, uint32 number, int mode);
 
 /* Reads a page to write it anew, in whatever state it is; it is locked exclusively. */

@@ -21,7 +21,7 @@
 
 typedef struct SlicesScan
 {
-	Directory  *directory;		/* for all searches of the scan, or NULL */
+	SearchMemory memory;		/* of all searches */
 	MemoryContext context;		/* of one search */
 	bool		searched;
 	Hits		hits;
@@ -48,9 +48,11 @@ IndexScanDesc
 bloomslices_beginscan(Relation index, int nkeys, int norderbys)
 {
 	IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
-	SlicesScan *state = palloc0(sizeof(SlicesScan));
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "bloomslices scan", ALLOCSET_DEFAULT_SIZES);
+	SlicesScan *state = MemoryContextAllocZero(context, sizeof(SlicesScan));
 
-	state->context = AllocSetContextCreate(CurrentMemoryContext, "bloomslices scan", ALLOCSET_DEFAULT_SIZES);
+	state->memory.context = context;
+	state->context = AllocSetContextCreate(context, "bloomslices search", ALLOCSET_DEFAULT_SIZES);
 	if (norderbys > 0)
 	{
 		scan->xs_orderbyvals = palloc0(norderbys * sizeof(Datum));
@@ -78,10 +80,7 @@ bloomslices_endscan(IndexScanDesc scan)
 {
 	SlicesScan *state = scan->opaque;
 
-	if (state->directory != NULL)
-		free_slices_directory(state->directory);
-	MemoryContextDelete(state->context);
-	pfree(state);
+	MemoryContextDelete(state->memory.context);
 }
 
 static void
@@ -91,8 +90,7 @@ start_search(IndexScanDesc scan)
 	MemoryContext caller = MemoryContextSwitchTo(state->context);
 
 	pgstat_count_index_scan(scan->indexRelation);
-	state->hits = search_slices(scan->indexRelation, &state->directory, GetMemoryChunkContext(state),
-								scan->keyData, scan->numberOfKeys,
+	state->hits = search_slices(scan->indexRelation, &state->memory, scan->keyData, scan->numberOfKeys,
 								scan->numberOfOrderBys > 0 ? &scan->orderByData[0] : NULL);
 	state->next = 0;
 	state->searched = true;
