@@ -90,6 +90,7 @@ start_search(IndexScanDesc scan)
 	MemoryContext caller = MemoryContextSwitchTo(state->context);
 
 	pgstat_count_index_scan(scan->indexRelation);
+	count_search(scan);
 	state->hits = search_slices(scan->indexRelation, &state->memory, scan->keyData, scan->numberOfKeys,
 								scan->numberOfOrderBys > 0 ? &scan->orderByData[0] : NULL);
 	state->next = 0;
