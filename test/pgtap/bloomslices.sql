@@ -231,6 +231,8 @@ SELECT is(bloomslices_check('large_f')::text, '', 'large: bloomslices_check');
 SET LOCAL client_min_messages = error;
 CREATE FUNCTION pg_temp.near(bloomfilter, bloomquery) RETURNS float8 IMMUTABLE LANGUAGE sql AS 'SELECT 1.0::float8';
 CREATE OPERATOR public.<~> (LEFTARG = bloomfilter, RIGHTARG = bloomquery, FUNCTION = pg_temp.near);
+CREATE FUNCTION pg_temp.near(bloomfilter, integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 1';
+CREATE OPERATOR public.<~> (LEFTARG = bloomfilter, RIGHTARG = integer, FUNCTION = pg_temp.near);
 CREATE FUNCTION pg_temp.amvalidates(members text, type text DEFAULT 'bloomfilter') RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     valid boolean;
@@ -248,6 +250,8 @@ FROM (VALUES ('OPERATOR 1 @@ (bloomfilter, bloomquery)', 'bloomfilter', true),
     ('OPERATOR 1 @>= (bloomfilter, bloomfilter)', 'bloomfilter', false),
     ('OPERATOR 2 @@ (bloomfilter, bloomquery)', 'bloomfilter', false),
     ('OPERATOR 3 @@ (bloomfilter, bloomquery)', 'bloomfilter', false),
+    ('OPERATOR 1 @> (bloomfilter, anycompatible)', 'bloomfilter', false),
+    ('OPERATOR 3 public.<~> (bloomfilter, integer) FOR ORDER BY pg_catalog.integer_ops', 'bloomfilter', false),
     ('OPERATOR 2 = (bloomcounter, bloomcounter)', 'bloomcounter', false),
     ('OPERATOR 3 public.<~> (bloomfilter, bloomquery) FOR ORDER BY pg_catalog.float_ops', 'bloomfilter', false))
     v (members, type, valid);
