@@ -63,7 +63,8 @@ typedef enum RowKind
 {
 	ROW_ABSENT = 0,				/* not published yet, or removed */
 	ROW_EXACT,					/* the bits answer as the filter does */
-	ROW_FLAGGED,				/* the bits contain the filter's: recheck */
+	ROW_SPARSE,					/* of the same parameters; the bits contain the filter's: recheck */
+	ROW_FLAGGED,				/* of others; the same */
 	ROW_CANDIDATE,				/* no bits: always recheck */
 	ROW_EMPTY,					/* a filter without elements, no bits */
 	ROW_NULL					/* no bits */
@@ -74,6 +75,12 @@ typedef struct RowEntry
 	ItemPointerData tid;
 	uint16		kind;			/* a RowKind */
 } RowEntry;
+
+static inline bool
+kind_has_bits(RowKind kind)
+{
+	return kind == ROW_EXACT || kind == ROW_SPARSE || kind == ROW_FLAGGED;
+}
 
 #define ROWS_PER_PAGE		(BF_SLICED_BYTES / sizeof(RowEntry))
 
@@ -109,7 +116,8 @@ typedef struct Slab
 	uint64		number;
 	BlockNumber first;			/* page */
 	uint32		npages;
-	uint32		kind;			/* a SlabKind */
+	uint16		kind;			/* a SlabKind */
+	uint16		has_flagged;	/* SLAB_SLICES: 1 if it may have rows of ROW_FLAGGED; else 0 */
 	uint32		tiles;			/* of SLAB_SLICES; pages of SLAB_LIST; else 1 */
 } Slab;
 

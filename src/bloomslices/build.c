@@ -220,7 +220,7 @@ add_row(Build *build, ItemPointer tid, const bf_filter *filter)
 	build->nrows++;
 	if (filter != NULL)
 		entry.kind = slices_row_bits(&build->shape, filter, NULL);
-	if (entry.kind == ROW_EXACT || entry.kind == ROW_FLAGGED)
+	if (kind_has_bits(entry.kind))
 		add_row_with_bits(build, &entry, filter);
 	else
 	{

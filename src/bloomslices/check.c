@@ -225,7 +225,7 @@ expected_row(const Check *check, Datum value, uint64 *hash)
 	open_value(value, BF_FILTER, &filter);
 	kind = slices_row_bits(shape, &filter, check->bits);
 	*hash = 0;
-	for (uint32 block = 0; (kind == ROW_EXACT || kind == ROW_FLAGGED) && block < shape->nblocks; block++)
+	for (uint32 block = 0; kind_has_bits(kind) && block < shape->nblocks; block++)
 		hash_block(hash, check->bits + (Size) block * BF_BLOCK_BYTES);
 	return kind;
 }

@@ -59,7 +59,8 @@ static bool
 is_valid_slab(const Slab *slab, uint32 nblocks)
 {
 	uint64		end = (uint64) slab->first + slab->npages;
-	bool		valid = slab->first > SLICES_META_PAGE && end <= MaxBlockNumber;
+	bool		valid = slab->first > SLICES_META_PAGE && end <= MaxBlockNumber &&
+		slab->has_flagged <= (slab->kind == SLAB_SLICES);
 
 	switch (slab->kind)
 	{

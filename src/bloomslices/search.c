@@ -295,6 +295,15 @@ find_accepted(Search *search, SlabReader *reader, const Question *question, uint
 	return true;
 }
 
+/* Need only the rows that the bits accept be considered? */
+static bool
+decides_by_bits(const Question *question, const Slab *slab)
+{
+	bool		may_have_flagged = slab->kind != SLAB_SLICES || slab->has_flagged;
+
+	return asks_bits(question) && (question->verdicts[ROW_FLAGGED] >= VERDICT_BITS || !may_have_flagged);
+}
+
 /*
  * The rows of a slab with bits that the conditions may accept; *left is false if there
  * is none.
@@ -312,7 +321,7 @@ find_rows(Search *search, SlabReader *reader, bool *left)
 
 		if (asks_bits(question) && !find_accepted(search, reader, question, search->accepted[i]))
 			return false;
-		if (question->verdicts[ROW_FLAGGED] == VERDICT_BITS_MAYBE)
+		if (decides_by_bits(question, reader->slab))
 			*left = bf_rows_and(search->rows, search->accepted[i], nwords);
 		else
 			*left = question->verdicts[ROW_FLAGGED] != VERDICT_NO;
@@ -368,10 +377,8 @@ measure_distance(const Search *search, RowKind kind, uint32 row, Hit *hit)
 static bool
 is_valid_entry(const RowEntry *entry, const Slab *slab)
 {
-	bool		has_bits = entry->kind == ROW_EXACT || entry->kind == ROW_FLAGGED;
-
 	return ItemPointerIsValid(&entry->tid) && entry->kind <= ROW_NULL &&
-		has_bits == (slab->kind != SLAB_LIST);
+		kind_has_bits(entry->kind) == (slab->kind != SLAB_LIST);
 }
 
 /* The first row from this one on that the conditions may accept. */

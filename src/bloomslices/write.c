@@ -137,6 +137,8 @@ write_slab(PageWriter *writer, Slab *slab, uint32 nblocks, const RowEntry *entri
 		   ReadRows read, void *state)
 {
 	slab->first = writer->next;
+	for (uint32 i = 0; i < n && slab->kind == SLAB_SLICES; i++)
+		slab->has_flagged |= entries[i].kind == ROW_FLAGGED;
 	slab->npages = slab_pages(slab->kind, slab->tiles, nblocks);
 	write_rows_pages(writer, slab, entries, n, is_full);
 	switch ((SlabKind) slab->kind)

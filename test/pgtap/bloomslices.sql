@@ -178,6 +178,29 @@ SELECT pg_temp.agrees(tab, 'inserted') FROM kinds;
 SELECT is(bloomslices_merge((tab || '_f')::regclass)::text, '', 'merge of ' || tab) FROM kinds;
 SELECT pg_temp.agrees(tab, 'merged') FROM kinds;
 
+-- Of a slab whose rows have the parameters of the index, @>= reads only the entries of rows that have the bits.
+CREATE TABLE codes (f bloomfilter);
+INSERT INTO codes SELECT pg_temp.make_filter(kind, i) FROM unnest('{dense,sparse}'::text[]) kind, generate_series(1, 450) i;
+CREATE INDEX codes_f ON codes USING bloomslices (f);
+CREATE FUNCTION pg_temp.rechecked(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, TIMING off, FORMAT json) ' || query INTO STRICT plan;
+    RETURN (plan -> 0 -> 'Plan' ->> 'Actual Rows')::numeric + coalesce((plan -> 0 -> 'Plan' ->> 'Rows Removed by Index Recheck')::numeric, 0);
+END
+$$;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_indexscan = on;
+SET LOCAL enable_bitmapscan = off;
+SELECT cmp_ok(pg_temp.rechecked(format('SELECT FROM codes WHERE f @>= %L', g)), '<', 100::numeric, 'few rows are rechecked')
+FROM unnest(ARRAY[pg_temp.make_filter('dense', 5), pg_temp.make_filter('sparse', 5)]) g;
+INSERT INTO codes SELECT pg_temp.make_filter('other size', i) FROM generate_series(1, 50) i;
+REINDEX INDEX codes_f;
+SELECT throws_ok(format('SELECT FROM codes WHERE f @>= %L', pg_temp.make_filter('dense', 5)), '22023', NULL,
+    'one row of other parameters raises the error of a sequential scan');
+RESET enable_bitmapscan;
+
 -- Queries that need no column.
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_indexscan = on;
