@@ -139,6 +139,16 @@ typedef struct SlicesShape
 
 #define MAX_DIRECTORY_PAGES	1900
 
+/* The slabs of an index, from which the planner tells what a search reads. */
+typedef struct SlabCounts
+{
+	uint32		list_pages;
+	uint32		raw;
+	uint32		tiled[10];		/* by the binary logarithm of tiles; the first are SLAB_TILE */
+} SlabCounts;
+
+StaticAssertDecl(BF_MOST_TILES == 1 << 9, "slabs of every size are counted");
+
 /* The contents of the metapage. */
 typedef struct SlicesMeta
 {
@@ -149,6 +159,7 @@ typedef struct SlicesMeta
 	uint32		merge_pages;
 	uint32		ndirectory;		/* pages */
 	uint32		checksum;		/* of all other fields */
+	SlabCounts	counts;			/* of the slabs in the directory */
 	BlockNumber directory_pages[MAX_DIRECTORY_PAGES];
 } SlicesMeta;
 
@@ -286,6 +297,9 @@ extern Buffer take_slices_page(Relation index, ForkNumber fork, BlockNumber bloc
 extern Directory *read_slices_directory(Relation index);
 
 extern void free_slices_directory(Directory *directory);
+
+/* Adds slabs to counts of them. */
+extern void count_slabs(SlabCounts *counts, const Slab *slabs, uint32 nslabs);
 
 /* The last slab of a kind, or NULL. */
 extern const Slab *last_slab(const Directory *directory, SlabKind kind);

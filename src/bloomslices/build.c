@@ -352,6 +352,7 @@ write_directory(Relation index, ForkNumber fork, SlicesMeta *meta, BlockNumber f
 				 errhint("Partition the table, or use smaller filters.")));
 	for (uint32 i = 0; i < meta->ndirectory; i++)
 		meta->directory_pages[i] = first + i;
+	count_slabs(&meta->counts, slabs, nslabs);
 	meta->directory = meta->next_number++;
 	write_slices_directory(index, fork, first, meta->ndirectory, meta->directory, slabs, nslabs);
 	write_new_meta(index, fork, meta);
