@@ -475,14 +475,15 @@ renew_directory(Relation index, SearchMemory *memory)
 /* Pages beyond are not remembered. */
 #define MAX_RECENT_BUFFERS	(1024 * 1024)
 
-/* A use in so many counts for the server, which evicts what is not used. */
+/* ReadRecentBuffer() does not count as a use for the server, which evicts what is not used. */
 #define USES_PER_COUNT		8
 
-/* The buffers to use in this search.  The first one remembers none, as there may be no other. */
+/* The buffers to use in this search.  The first ones remember none, as there may be few. */
 static RecentBuffers *
 recent_buffers(Relation index, SearchMemory *memory)
 {
-	if (memory->nsearches++ % USES_PER_COUNT == 0 || RelationUsesLocalBuffers(index))
+	memory->nsearches++;
+	if (memory->nsearches <= USES_PER_COUNT || memory->nsearches % USES_PER_COUNT == 0 || RelationUsesLocalBuffers(index))
 		return NULL;
 	if (memory->recent.buffers == NULL)
 	{
