@@ -23,7 +23,9 @@
 #include "utils/spccache.h"
 
 #define KEYS_OF_UNKNOWN_QUERY	1
-#define BITS_OF_UNKNOWN_FILTER	64
+
+/* At most half of the bits of most filters are set, so that few rows have this many. */
+#define TESTS_OF_ABSENT			32
 
 /* Of the 64 bytes of each row, or of a slice: about a third of a microsecond. */
 #define OPERATIONS_PER_PAGE		20
@@ -39,7 +41,7 @@ typedef struct Work
 } Work;
 
 static Work
-work_of_query(const Const *value, uint32 k)
+work_of_query(const Const *value, uint32 k, bool conditional)
 {
 	Work		work = {KEYS_OF_UNKNOWN_QUERY, k};
 	OpenQuery	query;
@@ -48,6 +50,8 @@ work_of_query(const Const *value, uint32 k)
 	{
 		open_query(value->constvalue, &query);
 		work.keys = query.nkeys;
+		if (conditional && query.least == query.nkeys)
+			work.keys = Min(work.keys, ceil((double) TESTS_OF_ABSENT / Max(k, 1)));
 	}
 	return work;
 }
@@ -55,14 +59,15 @@ work_of_query(const Const *value, uint32 k)
 static Work
 work_of_filter(const Const *value, const SlicesShape *shape)
 {
-	double		bits = BITS_OF_UNKNOWN_FILTER;
+	double		bits = TESTS_OF_ABSENT;
 	double		nblocks = Max(shape->nblocks, 1);
 	bf_filter	filter;
 
 	if (IsA(value, Const) && !value->constisnull)
 	{
 		open_value(value->constvalue, BF_FILTER, &filter);
-		bits = filter.sparse ? (double) filter.nhashes * shape->k : nblocks * BF_BLOCK_BITS / 2;
+		if (filter.sparse)
+			bits = Min(bits, (double) filter.nhashes * shape->k);
 	}
 	return (Work)
 	{
@@ -76,7 +81,8 @@ work_of_clause(PlannerInfo *root, const SlicesShape *shape, Node *clause, int st
 {
 	Const	   *operand = (Const *) estimate_expression_value(root, get_rightop(clause));
 
-	return strategy == SUPERSET_STRATEGY ? work_of_filter(operand, shape) : work_of_query(operand, shape->k);
+	return strategy == SUPERSET_STRATEGY ? work_of_filter(operand, shape) :
+		work_of_query(operand, shape->k, strategy == MATCH_STRATEGY);
 }
 
 /* Pages that a search reads of a slab. */

@@ -240,6 +240,29 @@ FROM kinds, unnest(ARRAY['', 'WITH (expected_items = 200)', 'WITH (expected_item
     'WITH (expected_items = 200, seed = 7)', 'WITH (expected_items = 1, false_positive_rate = 0.5)']) options,
     pg_temp.reshape(tab, options);
 
+-- The planner knows that a scan tests many keys of each filter. A subquery gives a key as an unknown query.
+CREATE TABLE priced (id int, f bloomfilter);
+INSERT INTO priced SELECT i, pg_temp.make_filter('dense', i) FROM generate_series(1, 500) i;
+CREATE INDEX priced_f ON priced USING bloomslices (f);
+CREATE TABLE few AS SELECT * FROM priced LIMIT 5;
+CREATE INDEX few_f ON few USING bloomslices (f);
+ANALYZE priced, few;
+CREATE FUNCTION pg_temp.plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    PERFORM set_config(name, 'on', true) FROM unnest('{enable_seqscan,enable_indexscan,enable_bitmapscan}'::text[]) name;
+    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO STRICT plan;
+    RETURN substring(plan::text FROM '"(Index Scan|Bitmap Heap Scan|Seq Scan)"');
+END
+$$;
+SELECT is(pg_temp.plan_of(format('SELECT id FROM priced WHERE ' || condition, keys)), 'Index Scan', condition)
+FROM unnest(ARRAY['f @> 7', 'bloom_contains_any(f, %L::int[])', 'bloom_contains_all(f, %L::int[])',
+    'bloom_contains_least(f, %L::int[], 30)', 'f @@ bloom_query(%L::int[], 30)', 'f @@ bloom_query((SELECT 7))',
+    'true ORDER BY f <-> bloom_query(%L::int[]) LIMIT 3']) condition,
+    (SELECT array_agg(i)::text keys FROM generate_series(1, 40) i) k;
+SELECT is(pg_temp.plan_of('SELECT id FROM few WHERE f @> 7'), 'Seq Scan', 'no index for 5 rows');
+
 -- Large filters, each a slab of its own.
 CREATE TABLE large (id int, f bloomfilter);
 INSERT INTO large SELECT i, (SELECT bloom_agg(i * 1000 + j, 50000, 0.01) FROM generate_series(1, 12000) j) FROM generate_series(1, 6) i;
