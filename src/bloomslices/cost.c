@@ -101,7 +101,7 @@ clause_work(const SlicesMeta *meta, Work work)
 	uint32		nblocks = meta->shape.nblocks;
 	double		pages = counts->list_pages + counts->raw * slab_work(1, slab_pages(SLAB_RAW, 1, nblocks), work);
 
-	for (int i = 0; i < lengthof(counts->tiled); i++)
+	for (uint32 i = 0; i < lengthof(counts->tiled); i++)
 	{
 		uint32		tiles = 1 << i;
 		SlabKind	kind = i == 0 ? SLAB_TILE : SLAB_SLICES;
@@ -118,7 +118,7 @@ entries_work(const SlabCounts *counts)
 {
 	double		pages = counts->list_pages + counts->raw;
 
-	for (int i = 0; i < lengthof(counts->tiled); i++)
+	for (uint32 i = 0; i < lengthof(counts->tiled); i++)
 		pages += ceil((double) counts->tiled[i] * (BF_TILE_ROWS << i) / ROWS_PER_PAGE);
 	return pages;
 }

@@ -483,7 +483,8 @@ static RecentBuffers *
 recent_buffers(Relation index, SearchMemory *memory)
 {
 	memory->nsearches++;
-	if (memory->nsearches <= USES_PER_COUNT || memory->nsearches % USES_PER_COUNT == 0 || RelationUsesLocalBuffers(index))
+	if (memory->nsearches <= USES_PER_COUNT || memory->nsearches % USES_PER_COUNT == 0 ||
+		RelationUsesLocalBuffers(index))
 		return NULL;
 	if (memory->recent.buffers == NULL)
 	{

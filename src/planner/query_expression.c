@@ -196,34 +196,60 @@ tests_until(double nkeys, double least)
 	return Max(nkeys - least, 0) + 1;
 }
 
+/* The argument at_least, or 0 if it is not known. */
+static double
+least_argument(PlannerInfo *root, Node *argument)
+{
+	const Const *value = (const Const *) estimate_expression_value(root, argument);
+
+	return IsA(value, Const) && !value->constisnull ? DatumGetInt32(value->constvalue) : 0;
+}
+
+static bool
+is_constructor(Oid function)
+{
+	PGFunction	address = address_of(function);
+
+	return address == bloomquery_make || address == bloomquery_make_least;
+}
+
+/* Does not make the query, which could raise an error. */
+static double
+tests_of_constructor(PlannerInfo *root, const List *arguments, bool all)
+{
+	Node	   *keys = linitial(arguments);
+	double		nkeys = OidIsValid(get_base_element_type(exprType(keys))) ? count_elements(root, keys) : 1;
+	double		least = list_length(arguments) > 1 ? least_argument(root, lsecond(arguments)) : nkeys;
+
+	return all ? nkeys : tests_until(nkeys, least);
+}
+
 static double
 tests_of_query(PlannerInfo *root, Node *query, bool all)
 {
-	const Const *value = (const Const *) estimate_expression_value(root, query);
 	OpenQuery	open;
 
-	if (!IsA(value, Const) || value->constisnull)
+	if (IsA(query, FuncExpr) && is_constructor(((FuncExpr *) query)->funcid))
+		return tests_of_constructor(root, ((FuncExpr *) query)->args, all);
+	if (!IsA(query, Const) || ((Const *) query)->constisnull)
 		return 1;
-	open_query(value->constvalue, &open);
+	open_query(((Const *) query)->constvalue, &open);
 	return all ? open.nkeys : tests_until(open.nkeys, open.least);
 }
 
 /* How many keys a call tests of a filter that few of them are in. */
 static double
-tests_of_call(PlannerInfo *root, Oid function, List *arguments)
+tests_of_call(PlannerInfo *root, Oid function, const List *arguments)
 {
 	PGFunction	address = address_of(function);
-	const Const *least;
 
 	if (address == bloomfilter_matches || address == bloomfilter_absent)
 		return tests_of_query(root, lsecond(arguments), address == bloomfilter_absent);
 	if (address == bloomfilter_contains_any || address == bloomfilter_hits)
 		return count_elements(root, lsecond(arguments));
-	if (address != bloomfilter_contains_least)
-		return 1;
-	least = (const Const *) estimate_expression_value(root, lthird(arguments));
-	return tests_until(count_elements(root, lsecond(arguments)),
-					   IsA(least, Const) && !least->constisnull ? DatumGetInt32(least->constvalue) : 0);
+	if (address == bloomfilter_contains_least)
+		return tests_until(count_elements(root, lsecond(arguments)), least_argument(root, lthird(arguments)));
+	return 1;
 }
 
 static double
