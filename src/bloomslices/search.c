@@ -475,7 +475,7 @@ renew_directory(Relation index, SearchMemory *memory)
 /* Pages beyond are not remembered. */
 #define MAX_RECENT_BUFFERS	(1024 * 1024)
 
-/* ReadRecentBuffer() does not count as a use for the server, which evicts what is not used. */
+/* ReadRecentBuffer() does not raise the usage count, by which the server evicts: now and then ReadBuffer() does. */
 #define USES_PER_COUNT		8
 
 /* The buffers to use in this search.  The first ones remember none, as there may be few. */
