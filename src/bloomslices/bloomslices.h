@@ -63,7 +63,8 @@ typedef enum RowKind
 {
 	ROW_ABSENT = 0,				/* not published yet, or removed */
 	ROW_EXACT,					/* the bits answer as the filter does */
-	ROW_FLAGGED,				/* the bits contain the filter's: recheck */
+	ROW_SPARSE,					/* of the same parameters; the bits contain the filter's: recheck */
+	ROW_FLAGGED,				/* of others; the same */
 	ROW_CANDIDATE,				/* no bits: always recheck */
 	ROW_EMPTY,					/* a filter without elements, no bits */
 	ROW_NULL					/* no bits */
@@ -74,6 +75,12 @@ typedef struct RowEntry
 	ItemPointerData tid;
 	uint16		kind;			/* a RowKind */
 } RowEntry;
+
+static inline bool
+kind_has_bits(RowKind kind)
+{
+	return kind == ROW_EXACT || kind == ROW_SPARSE || kind == ROW_FLAGGED;
+}
 
 #define ROWS_PER_PAGE		(BF_SLICED_BYTES / sizeof(RowEntry))
 
@@ -87,8 +94,9 @@ StaticAssertDecl(sizeof(RowEntry) == 8, "a slab of 8 tiles has one page of rows"
  *   add rows in place.
  * - SLAB_RAW: one row; its blocks in order, 127 a page.  For filters so large that a tile
  *   would take too many pages.  The bits pages exist only if the row is not ROW_ABSENT.
- * - SLAB_SLICES: up to 127 * tiles rows, tiles = 8, 16 ... 512.  A block takes `tiles`
- *   pages of 512 / tiles slices each.  Written once, by a build or a merge.
+ * - SLAB_SLICES: up to 127 * tiles rows, tiles = 4, 8 ... 512; of 4 tiles up to 504.  A
+ *   block takes `tiles` pages of 512 / tiles slices each.  Written once, by a build or a
+ *   merge.
  */
 typedef enum SlabKind
 {
@@ -108,7 +116,8 @@ typedef struct Slab
 	uint64		number;
 	BlockNumber first;			/* page */
 	uint32		npages;
-	uint32		kind;			/* a SlabKind */
+	uint16		kind;			/* a SlabKind */
+	uint16		has_flagged;	/* SLAB_SLICES: 1 if it may have rows of ROW_FLAGGED; else 0 */
 	uint32		tiles;			/* of SLAB_SLICES; pages of SLAB_LIST; else 1 */
 } Slab;
 
@@ -130,6 +139,16 @@ typedef struct SlicesShape
 
 #define MAX_DIRECTORY_PAGES	1900
 
+/* The slabs of an index, from which the planner tells what a search reads. */
+typedef struct SlabCounts
+{
+	uint32		list_pages;
+	uint32		raw;
+	uint32		tiled[10];		/* by the binary logarithm of tiles; the first are SLAB_TILE */
+} SlabCounts;
+
+StaticAssertDecl(BF_MOST_TILES == 1 << 9, "slabs of every size are counted");
+
 /* The contents of the metapage. */
 typedef struct SlicesMeta
 {
@@ -140,6 +159,7 @@ typedef struct SlicesMeta
 	uint32		merge_pages;
 	uint32		ndirectory;		/* pages */
 	uint32		checksum;		/* of all other fields */
+	SlabCounts	counts;			/* of the slabs in the directory */
 	BlockNumber directory_pages[MAX_DIRECTORY_PAGES];
 } SlicesMeta;
 
@@ -193,7 +213,7 @@ rows_of_slab(const Slab *slab)
 		case SLAB_RAW:
 			return 1;
 		case SLAB_SLICES:
-			return BF_TILE_ROWS * slab->tiles;
+			return bf_sliced_rows(slab->tiles);
 		default:
 			return 0;
 	}
@@ -210,6 +230,13 @@ static inline uint32
 slice_bytes_of(const Slab *slab)
 {
 	return bf_slice_bytes_of(slab->tiles);
+}
+
+/* The bytes of the slices on a page. */
+static inline uint32
+sliced_page_bytes(const Slab *slab)
+{
+	return BF_BLOCK_BITS / slab->tiles * slice_bytes_of(slab);
 }
 
 static inline bool
@@ -249,13 +276,16 @@ extern void read_slices_meta(Relation index, SlicesMeta *meta);
 extern void write_slices_meta(Page page, const SlicesMeta *meta);
 
 /*
- * Reads and locks page `number` of a slab.  InvalidBuffer if it belongs to another
- * slab meanwhile: the caller reads the directory again and starts over.  An error if
- * it is damaged.
+ * Locks page `number` of a slab in shared mode, which is pinned.  If it belongs to another
+ * slab meanwhile, releases it and returns false: the caller reads the directory again and
+ * starts over.  An error if it is damaged.
  */
-extern Buffer lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uint32 number, int mode);
+extern bool lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uint32 number, Buffer buffer);
 
-/* The same for a slab that may be gone: InvalidBuffer also if the page is damaged. */
+/*
+ * Reads and locks a page of a slab that may be gone: InvalidBuffer if it belongs to
+ * another slab, or is damaged.
+ */
 extern Buffer try_slab_page(Relation index, const Slab *slab, uint32 number, int mode);
 
 /* Reads a page to write it anew, in whatever state it is; it is locked exclusively. */
@@ -267,6 +297,9 @@ extern Buffer take_slices_page(Relation index, ForkNumber fork, BlockNumber bloc
 extern Directory *read_slices_directory(Relation index);
 
 extern void free_slices_directory(Directory *directory);
+
+/* Adds slabs to counts of them. */
+extern void count_slabs(SlabCounts *counts, const Slab *slabs, uint32 nslabs);
 
 /* The last slab of a kind, or NULL. */
 extern const Slab *last_slab(const Directory *directory, SlabKind kind);

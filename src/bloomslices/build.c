@@ -220,7 +220,7 @@ add_row(Build *build, ItemPointer tid, const bf_filter *filter)
 	build->nrows++;
 	if (filter != NULL)
 		entry.kind = slices_row_bits(&build->shape, filter, NULL);
-	if (entry.kind == ROW_EXACT || entry.kind == ROW_FLAGGED)
+	if (kind_has_bits(entry.kind))
 		add_row_with_bits(build, &entry, filter);
 	else
 	{
@@ -352,6 +352,7 @@ write_directory(Relation index, ForkNumber fork, SlicesMeta *meta, BlockNumber f
 				 errhint("Partition the table, or use smaller filters.")));
 	for (uint32 i = 0; i < meta->ndirectory; i++)
 		meta->directory_pages[i] = first + i;
+	count_slabs(&meta->counts, slabs, nslabs);
 	meta->directory = meta->next_number++;
 	write_slices_directory(index, fork, first, meta->ndirectory, meta->directory, slabs, nslabs);
 	write_new_meta(index, fork, meta);

@@ -18,11 +18,14 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "query/query.h"
+#include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
 
 #define KEYS_OF_UNKNOWN_QUERY	1
-#define BITS_OF_UNKNOWN_FILTER	64
+
+/* At most half of the bits of most filters are set, so that few rows have this many. */
+#define TESTS_OF_ABSENT			32
 
 /* Of the 64 bytes of each row, or of a slice: about a third of a microsecond. */
 #define OPERATIONS_PER_PAGE		20
@@ -38,7 +41,7 @@ typedef struct Work
 } Work;
 
 static Work
-work_of_query(const Const *value, uint32 k)
+work_of_query(const Const *value, uint32 k, bool conditional)
 {
 	Work		work = {KEYS_OF_UNKNOWN_QUERY, k};
 	OpenQuery	query;
@@ -47,6 +50,8 @@ work_of_query(const Const *value, uint32 k)
 	{
 		open_query(value->constvalue, &query);
 		work.keys = query.nkeys;
+		if (conditional && query.least == query.nkeys)
+			work.keys = Min(work.keys, ceil((double) TESTS_OF_ABSENT / Max(k, 1)));
 	}
 	return work;
 }
@@ -54,14 +59,15 @@ work_of_query(const Const *value, uint32 k)
 static Work
 work_of_filter(const Const *value, const SlicesShape *shape)
 {
-	double		bits = BITS_OF_UNKNOWN_FILTER;
+	double		bits = TESTS_OF_ABSENT;
 	double		nblocks = Max(shape->nblocks, 1);
 	bf_filter	filter;
 
 	if (IsA(value, Const) && !value->constisnull)
 	{
 		open_value(value->constvalue, BF_FILTER, &filter);
-		bits = filter.sparse ? (double) filter.nhashes * shape->k : nblocks * BF_BLOCK_BITS / 2;
+		if (filter.sparse)
+			bits = Min(bits, (double) filter.nhashes * shape->k);
 	}
 	return (Work)
 	{
@@ -69,55 +75,74 @@ work_of_filter(const Const *value, const SlicesShape *shape)
 	};
 }
 
+/* What a condition or a distance asks; strategy as in the operator class. */
 static Work
-work_of_clause(PlannerInfo *root, const SlicesShape *shape, Node *clause)
+work_of_clause(PlannerInfo *root, const SlicesShape *shape, Node *clause, int strategy)
 {
-	Node	   *operand = estimate_expression_value(root, get_rightop(clause));
-	bool		is_filter = exprType(operand) == exprType(get_leftop(clause));
+	Const	   *operand = (Const *) estimate_expression_value(root, get_rightop(clause));
 
-	return is_filter ? work_of_filter((Const *) operand, shape) : work_of_query((Const *) operand, shape->k);
+	return strategy == SUPERSET_STRATEGY ? work_of_filter(operand, shape) :
+		work_of_query(operand, shape->k, strategy == MATCH_STRATEGY);
 }
 
 /* Pages that a search reads of a slab. */
 static double
-slab_work(const Slab *slab, const SlicesShape *shape, Work work)
+slab_work(double tiles, double npages, Work work)
 {
-	double		tiles = slab->tiles;
+	/* of `tiles` pages of a block those that have one of so many bits */
+	return Min(work.keys * tiles * (1 - pow(1 - 1 / tiles, work.bits)), npages);
+}
 
-	switch ((SlabKind) slab->kind)
+/* Pages that a search reads of all slabs. */
+static double
+clause_work(const SlicesMeta *meta, Work work)
+{
+	const SlabCounts *counts = &meta->counts;
+	uint32		nblocks = meta->shape.nblocks;
+	double		pages = counts->list_pages + counts->raw * slab_work(1, slab_pages(SLAB_RAW, 1, nblocks), work);
+
+	for (uint32 i = 0; i < lengthof(counts->tiled); i++)
 	{
-		case SLAB_LIST:
-			return slab->npages;
-		case SLAB_TILE:
-		case SLAB_RAW:
-			return Min(work.keys, slab->npages);
-		case SLAB_SLICES:
-			/* that have one of so many bits */
-			return Min(work.keys * tiles * (1 - pow(1 - 1 / tiles, work.bits)), slab->npages);
-		default:
-			return 0;
+		uint32		tiles = 1 << i;
+		SlabKind	kind = i == 0 ? SLAB_TILE : SLAB_SLICES;
+
+		if (counts->tiled[i] > 0)
+			pages += counts->tiled[i] * slab_work(tiles, slab_pages(kind, tiles, nblocks), work);
 	}
+	return pages;
+}
+
+/* Pages that have the entries of all rows. */
+static double
+entries_work(const SlabCounts *counts)
+{
+	double		pages = counts->list_pages + counts->raw;
+
+	for (uint32 i = 0; i < lengthof(counts->tiled); i++)
+		pages += ceil((double) counts->tiled[i] * (BF_TILE_ROWS << i) / ROWS_PER_PAGE);
+	return pages;
 }
 
 static double
-directory_work(PlannerInfo *root, const IndexPath *path, const Directory *directory)
+index_work(PlannerInfo *root, const IndexPath *path, const SlicesMeta *meta)
 {
-	const SlicesShape *shape = &directory->meta.shape;
+	Oid			family = path->indexinfo->opfamily[0];
 	List	   *clauses = get_quals_from_indexclauses(path->indexclauses);
-	double		pages = 1 + directory->meta.ndirectory;
+	double		pages = 1 + meta->ndirectory;
 	ListCell   *lc;
 
 	/* without a condition all entries are read */
-	for (uint32 i = 0; i < directory->nslabs && clauses == NIL; i++)
-		pages += rows_pages_of(&directory->slabs[i]);
-	foreach(lc, list_concat(clauses, path->indexorderbys))
+	if (clauses == NIL)
+		pages += entries_work(&meta->counts);
+	foreach(lc, clauses)
 	{
-		Node	   *node = lfirst(lc);
-		Work		work = work_of_clause(root, shape, IsA(node, RestrictInfo) ? (Node *) ((RestrictInfo *) node)->clause : node);
+		OpExpr	   *clause = (OpExpr *) lfirst_node(RestrictInfo, lc)->clause;
+		int			strategy = get_op_opfamily_strategy(clause->opno, family);
 
-		for (uint32 i = 0; i < directory->nslabs; i++)
-			pages += slab_work(&directory->slabs[i], shape, work);
+		pages += clause_work(meta, work_of_clause(root, &meta->shape, (Node *) clause, strategy));
 	}
+	foreach(lc, path->indexorderbys)
+		pages += clause_work(meta, work_of_clause(root, &meta->shape, lfirst(lc), DISTANCE_STRATEGY));
 	return pages;
 }
 
@@ -130,10 +155,10 @@ search_work(PlannerInfo *root, const IndexPath *path)
 	if (!path->indexinfo->hypothetical)
 	{
 		Relation	index = index_open(path->indexinfo->indexoid, NoLock);
-		Directory  *directory = read_slices_directory(index);
+		SlicesMeta	meta;
 
-		pages = directory_work(root, path, directory);
-		free_slices_directory(directory);
+		read_slices_meta(index, &meta);
+		pages = index_work(root, path, &meta);
 		index_close(index, NoLock);
 	}
 	return pages;

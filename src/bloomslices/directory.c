@@ -15,6 +15,7 @@
 #include "bloomslices/bloomslices.h"
 #include "core/hash.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
@@ -59,7 +60,8 @@ static bool
 is_valid_slab(const Slab *slab, uint32 nblocks)
 {
 	uint64		end = (uint64) slab->first + slab->npages;
-	bool		valid = slab->first > SLICES_META_PAGE && end <= MaxBlockNumber;
+	bool		valid = slab->first > SLICES_META_PAGE && end <= MaxBlockNumber &&
+		slab->has_flagged <= (slab->kind == SLAB_SLICES);
 
 	switch (slab->kind)
 	{
@@ -154,6 +156,20 @@ read_slices_directory(Relation index)
 		pfree(directory->slabs);
 		pfree(directory->used);
 		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+void
+count_slabs(SlabCounts *counts, const Slab *slabs, uint32 nslabs)
+{
+	for (uint32 i = 0; i < nslabs; i++)
+	{
+		if (slabs[i].kind == SLAB_LIST)
+			counts->list_pages += slabs[i].npages;
+		else if (slabs[i].kind == SLAB_RAW)
+			counts->raw++;
+		else if (slabs[i].kind != SLAB_FREE)
+			counts->tiled[pg_leftmost_one_pos32(slabs[i].tiles)]++;
 	}
 }
 
@@ -351,6 +367,7 @@ publish_slab(Relation index, Directory *directory, uint32 number, const Slab *sl
 
 	LockBuffer(buffers[0], BUFFER_LOCK_EXCLUSIVE);
 	meta->next_number++;
+	count_slabs(&meta->counts, slab, 1);
 	if (make)
 	{
 		/* behind the new slab, if that is at the end */
@@ -530,6 +547,8 @@ swap_slabs(Relation index, const Slab *sources, uint32 nsources, const Slab *tar
 	nslabs = Min(append_gaps(slabs, nslabs, &own), MAX_SLABS);
 	meta->directory = meta->next_number++;
 	write_slices_directory(index, MAIN_FORKNUM, own.first, own.npages, meta->directory, slabs, nslabs);
+	memset(&meta->counts, 0, sizeof(meta->counts));
+	count_slabs(&meta->counts, slabs, nslabs);
 	meta->ndirectory = own.npages;
 	for (uint32 i = 0; i < own.npages; i++)
 		meta->directory_pages[i] = own.first + i;

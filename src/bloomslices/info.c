@@ -123,7 +123,7 @@ make_info_row(TupleDesc descriptor, const SlicesInfo *info)
 	bool		unknown = info->is_mixed || shape->nblocks == 0;
 	Datum		values[INFO_COLUMNS];
 	bool		nulls[INFO_COLUMNS] = {false};
-	int64		rechecked = info->rows[ROW_FLAGGED] + info->rows[ROW_CANDIDATE];
+	int64		rechecked = info->rows[ROW_SPARSE] + info->rows[ROW_FLAGGED] + info->rows[ROW_CANDIDATE];
 
 	values[INFO_ELEMENT_TYPE] = ObjectIdGetDatum(shape->element_class);
 	values[INFO_BITS] = Int64GetDatum((int64) shape->nblocks * BF_BLOCK_BITS);

@@ -274,7 +274,7 @@ add_filter(Relation index, ItemPointer tid, const bf_filter *filter)
 	RowEntry	entry = {.tid = *tid, .kind = slices_row_bits(&shape, filter, NULL)};
 	uint8	   *bits;
 
-	if (entry.kind != ROW_EXACT && entry.kind != ROW_FLAGGED)
+	if (!kind_has_bits(entry.kind))
 	{
 		add_to_list(index, &entry);
 		return;

@@ -168,7 +168,7 @@ may_grow_to(const Source *source, uint32 tiles)
 static bool
 choose_for(Merge *merge, uint32 tiles)
 {
-	uint64		room = (uint64) BF_TILE_ROWS * tiles;
+	uint64		room = bf_sliced_rows(tiles);
 	uint64		live = 0;
 	uint32		taken = 0;
 
@@ -316,6 +316,7 @@ read_block(Merge *merge, const Source *source, uint32 block)
 {
 	const Slab *slab = &source->slab;
 	uint32		number = bits_page_of(slab, block, 0);
+	uint32		page_bytes;
 
 	vacuum_delay();
 	switch ((SlabKind) slab->kind)
@@ -327,8 +328,9 @@ read_block(Merge *merge, const Source *source, uint32 block)
 			read_raw_block(merge, source, block);
 			break;
 		default:
+			page_bytes = sliced_page_bytes(slab);
 			for (uint32 i = 0; i < slab->tiles; i++)
-				copy_page(merge, slab, number + i, 0, BF_SLICED_BYTES, merge->slices + (Size) i * BF_SLICED_BYTES);
+				copy_page(merge, slab, number + i, 0, page_bytes, merge->slices + (Size) i * page_bytes);
 			bf_unslice_rows(merge->slices, slice_bytes_of(slab), rows_of_slab(slab), merge->block);
 			break;
 	}

@@ -132,32 +132,39 @@ write_slices_meta(Page page, const SlicesMeta *meta)
 	((PageHeader) page)->pd_lower = SLICES_OFFSET + meta_size(meta);
 }
 
-Buffer
-try_slab_page(Relation index, const Slab *slab, uint32 number, int mode)
+/* Locks a pinned page, or releases it if it is not this one of the slab. */
+static bool
+lock_pinned_page(const Slab *slab, uint32 number, Buffer buffer, int mode)
 {
 	PageKind	kind = number < rows_pages_of(slab) ? PAGE_ROWS : PAGE_BITS;
-	Buffer		buffer = ReadBuffer(index, slab->first + number);
 
 	Assert(number < slab->npages);
 	LockBuffer(buffer, mode);
 	if (likely(is_slices_page(BufferGetPage(buffer), kind, slab->number, number)))
-		return buffer;
+		return true;
 	UnlockReleaseBuffer(buffer);
-	return InvalidBuffer;
+	return false;
 }
 
 Buffer
-lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uint32 number, int mode)
+try_slab_page(Relation index, const Slab *slab, uint32 number, int mode)
 {
-	Buffer		buffer = try_slab_page(index, slab, number, mode);
+	Buffer		buffer = ReadBuffer(index, slab->first + number);
+
+	return lock_pinned_page(slab, number, buffer, mode) ? buffer : InvalidBuffer;
+}
+
+bool
+lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uint32 number, Buffer buffer)
+{
 	SlicesMeta	meta;
 
-	if (likely(BufferIsValid(buffer)))
-		return buffer;
+	if (likely(lock_pinned_page(slab, number, buffer, BUFFER_LOCK_SHARE)))
+		return true;
 	read_slices_meta(index, &meta);
 	if (meta.directory == directory->meta.directory)
 		report_slices_damage(index, slab->first + number);
-	return InvalidBuffer;
+	return false;
 }
 
 /* Adds a page, unless other sessions have done so up to that block. */

@@ -12,7 +12,7 @@
 #define BATCH_PAGES		32
 
 /* A slab may have as many rows to spare: a key then reads one slab instead of several. */
-#define LEAST_FILL(tiles)	((uint64) BF_TILE_ROWS * (tiles) / 4 * 3)
+#define LEAST_FILL(tiles)	((uint64) bf_sliced_rows(tiles) / 4 * 3)
 
 /* Two copies of a block of all rows. */
 #define MEMORY_PER_TILE	(2 * (Size) BF_SLICED_BYTES)
@@ -54,7 +54,7 @@ choose_slab(uint32 nblocks, uint64 nrows, Size memory, uint32 *taken)
 	{
 		if (nrows < LEAST_FILL(tiles) || (tiles > most && tiles > BF_LEAST_TILES))
 			continue;
-		*taken = (uint32) Min(nrows, BF_TILE_ROWS * tiles);
+		*taken = (uint32) Min(nrows, bf_sliced_rows(tiles));
 		return (Slab)
 		{
 			.kind = SLAB_SLICES, .tiles = tiles
@@ -113,7 +113,7 @@ write_raw_bits(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 firs
 static void
 write_slices(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first, uint32 n, ReadRows read, void *state)
 {
-	uint32		slice_bytes = slice_bytes_of(slab);
+	uint32		page_bytes = sliced_page_bytes(slab);
 	uint8	   *rows = palloc((Size) n * BF_BLOCK_BYTES);
 	uint8	   *slices = palloc((Size) slab->tiles * BF_SLICED_BYTES);
 	const uint8 **pointers = palloc(n * sizeof(uint8 *));
@@ -123,9 +123,9 @@ write_slices(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first,
 	for (uint32 block = 0; block < nblocks; block++)
 	{
 		read(state, block, first, n, rows);
-		bf_slice_rows(pointers, n, slice_bytes, slices);
+		bf_slice_rows(pointers, n, slice_bytes_of(slab), slices);
 		for (uint32 page = 0; page < slab->tiles; page++)
-			write_page(writer, PAGE_BITS, slab, 0, slices + (Size) page * BF_SLICED_BYTES, BF_SLICED_BYTES);
+			write_page(writer, PAGE_BITS, slab, 0, slices + (Size) page * page_bytes, page_bytes);
 	}
 	pfree(pointers);
 	pfree(slices);
@@ -137,6 +137,8 @@ write_slab(PageWriter *writer, Slab *slab, uint32 nblocks, const RowEntry *entri
 		   ReadRows read, void *state)
 {
 	slab->first = writer->next;
+	for (uint32 i = 0; i < n && slab->kind == SLAB_SLICES; i++)
+		slab->has_flagged |= entries[i].kind == ROW_FLAGGED;
 	slab->npages = slab_pages(slab->kind, slab->tiles, nblocks);
 	write_rows_pages(writer, slab, entries, n, is_full);
 	switch ((SlabKind) slab->kind)

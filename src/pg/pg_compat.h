@@ -55,16 +55,20 @@
 #endif
 
 /*
- * PostgreSQL 18 places the first before a declaration, gave the second an argument, and
- * compares the number of disabled nodes of plans before their costs.
+ * PostgreSQL 18 places the first before a declaration, gave the second an argument,
+ * compares the number of disabled nodes of plans before their costs, and shows the number
+ * of searches of an index in EXPLAIN.  cost_index() sets the nodes to 0 or 1 before
+ * it calls the access method.
  */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 #define vacuum_delay() vacuum_delay_point()
 #define disable_path(path) ((void) (path))
+#define count_search(scan) ((void) (scan))
 #else
 #define vacuum_delay() vacuum_delay_point(false)
 #define disable_path(path) ((path)->disabled_nodes = 2)
+#define count_search(scan) ((void) ((scan)->instrument != NULL && (scan)->instrument->nsearches++))
 #endif
 
 /* PostgreSQL 19 keeps what the handler of an access method returns, other versions free it. */

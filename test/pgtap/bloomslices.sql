@@ -179,6 +179,36 @@ SELECT pg_temp.agrees(tab, 'inserted') FROM kinds;
 SELECT is(bloomslices_merge((tab || '_f')::regclass)::text, '', 'merge of ' || tab) FROM kinds;
 SELECT pg_temp.agrees(tab, 'merged') FROM kinds;
 
+-- Of a slab whose rows have the parameters of the index, @>= reads only the entries of rows that have the bits.
+CREATE TABLE codes (f bloomfilter);
+INSERT INTO codes SELECT pg_temp.make_filter(kind, i) FROM unnest('{dense,sparse}'::text[]) kind, generate_series(1, 450) i;
+CREATE INDEX codes_f ON codes USING bloomslices (f);
+CREATE FUNCTION pg_temp.rechecked(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, TIMING off, FORMAT json) ' || query INTO STRICT plan;
+    RETURN (plan -> 0 -> 'Plan' ->> 'Actual Rows')::numeric + coalesce((plan -> 0 -> 'Plan' ->> 'Rows Removed by Index Recheck')::numeric, 0);
+END
+$$;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_indexscan = on;
+SET LOCAL enable_bitmapscan = off;
+SELECT cmp_ok(pg_temp.rechecked(format('SELECT FROM codes WHERE f @>= %L', g)), '<', 100::numeric, 'few rows are rechecked')
+FROM unnest(ARRAY[pg_temp.make_filter('dense', 5), pg_temp.make_filter('sparse', 5)]) g;
+INSERT INTO codes SELECT pg_temp.make_filter('other size', i) FROM generate_series(1, 50) i;
+REINDEX INDEX codes_f;
+SELECT throws_ok(format('SELECT FROM codes WHERE f @>= %L', pg_temp.make_filter('dense', 5)), '22023', NULL,
+    'one row of other parameters raises the error of a sequential scan');
+RESET enable_bitmapscan;
+
+-- Sparse filters compare by hashes: with one bit an element, four of these have the bit of g by chance.
+CREATE TABLE short (f bloomfilter);
+INSERT INTO short SELECT bloom_agg(i * 5 + j, bloom_create(1, 0.5)) FROM generate_series(1, 450) i, generate_series(1, 5) j GROUP BY i;
+CREATE INDEX short_f ON short USING bloomslices (f);
+SELECT is(pg_temp.difference(format('SELECT ctid FROM short WHERE f @>= %L ORDER BY ctid', bloom_add(bloom_create(1, 0.5), k))), NULL,
+    'sparse filters, ' || k) FROM unnest(ARRAY[-1, -2, 777]) k;
+
 -- Queries that need no column.
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_indexscan = on;
@@ -218,6 +248,29 @@ FROM kinds, unnest(ARRAY['', 'WITH (expected_items = 200)', 'WITH (expected_item
     'WITH (expected_items = 200, seed = 7)', 'WITH (expected_items = 1, false_positive_rate = 0.5)']) options,
     pg_temp.reshape(tab, options);
 
+-- The planner knows that a scan tests many keys of each filter. A subquery gives a key as an unknown query.
+CREATE TABLE priced (id int, f bloomfilter);
+INSERT INTO priced SELECT i, pg_temp.make_filter('dense', i) FROM generate_series(1, 500) i;
+CREATE INDEX priced_f ON priced USING bloomslices (f);
+CREATE TABLE few AS SELECT * FROM priced LIMIT 5;
+CREATE INDEX few_f ON few USING bloomslices (f);
+ANALYZE priced, few;
+CREATE FUNCTION pg_temp.plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    PERFORM set_config(name, 'on', true) FROM unnest('{enable_seqscan,enable_indexscan,enable_bitmapscan}'::text[]) name;
+    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO STRICT plan;
+    RETURN substring(plan::text FROM '"(Index Scan|Bitmap Heap Scan|Seq Scan)"');
+END
+$$;
+SELECT is(pg_temp.plan_of(format('SELECT id FROM priced WHERE ' || condition, keys)), 'Index Scan', condition)
+FROM unnest(ARRAY['f @> 7', 'bloom_contains_any(f, %L::int[])', 'bloom_contains_all(f, %L::int[])',
+    'bloom_contains_least(f, %L::int[], 30)', 'f @@ bloom_query(%L::int[], 30)', 'f @@ bloom_query((SELECT 7))',
+    'true ORDER BY f <-> bloom_query(%L::int[]) LIMIT 3']) condition,
+    (SELECT array_agg(i)::text keys FROM generate_series(1, 40) i) k;
+SELECT is(pg_temp.plan_of('SELECT id FROM few WHERE f @> 7'), 'Seq Scan', 'no index for 5 rows');
+
 -- Large filters, each a slab of its own.
 CREATE TABLE large (id int, f bloomfilter);
 INSERT INTO large SELECT i, (SELECT bloom_agg(i * 1000 + j, 50000, 0.01) FROM generate_series(1, 12000) j) FROM generate_series(1, 6) i;
@@ -232,6 +285,8 @@ SELECT is(bloomslices_check('large_f')::text, '', 'large: bloomslices_check');
 SET LOCAL client_min_messages = error;
 CREATE FUNCTION pg_temp.near(bloomfilter, bloomquery) RETURNS float8 IMMUTABLE LANGUAGE sql AS 'SELECT 1.0::float8';
 CREATE OPERATOR public.<~> (LEFTARG = bloomfilter, RIGHTARG = bloomquery, FUNCTION = pg_temp.near);
+CREATE FUNCTION pg_temp.near(bloomfilter, integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 1';
+CREATE OPERATOR public.<~> (LEFTARG = bloomfilter, RIGHTARG = integer, FUNCTION = pg_temp.near);
 CREATE FUNCTION pg_temp.amvalidates(members text, type text DEFAULT 'bloomfilter') RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     valid boolean;
@@ -249,6 +304,8 @@ FROM (VALUES ('OPERATOR 1 @@ (bloomfilter, bloomquery)', 'bloomfilter', true),
     ('OPERATOR 1 @>= (bloomfilter, bloomfilter)', 'bloomfilter', false),
     ('OPERATOR 2 @@ (bloomfilter, bloomquery)', 'bloomfilter', false),
     ('OPERATOR 3 @@ (bloomfilter, bloomquery)', 'bloomfilter', false),
+    ('OPERATOR 1 @> (bloomfilter, anycompatible)', 'bloomfilter', false),
+    ('OPERATOR 3 public.<~> (bloomfilter, integer) FOR ORDER BY pg_catalog.integer_ops', 'bloomfilter', false),
     ('OPERATOR 2 = (bloomcounter, bloomcounter)', 'bloomcounter', false),
     ('OPERATOR 3 public.<~> (bloomfilter, bloomquery) FOR ORDER BY pg_catalog.float_ops', 'bloomfilter', false))
     v (members, type, valid);

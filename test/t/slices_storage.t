@@ -62,6 +62,44 @@ def contents_of_every_kind():
              "both have the commonest shape and all rows")
 
 
+def few_rows():
+    """From 378 rows on they are sliced, in a slab of 4 tiles; fewer are in tiles of 127, to which rows can be added."""
+    with Session() as session:
+        session.ask(f"CREATE TABLE some_rows AS {filters(60, 505, 100)}")
+        for n, slabs in (377, 3), (378, 1), (504, 1), (505, 2):
+            session.ask(f"DROP TABLE IF EXISTS small; CREATE TABLE small AS SELECT * FROM some_rows WHERE id <= {n}")
+            session.ask("CREATE INDEX small_f ON small USING bloomslices (f)")
+            built = session.ask("SELECT slabs, rows FROM bloomslices_info('small_f')")
+            wrong = differences(session, "small", KEYS[:12] + [f"{1000 * n + 1}::bigint"]) + check(session, "small_f")
+            session.ask(f"INSERT INTO small SELECT * FROM some_rows WHERE id > {n - 130}")
+            session.ask("VACUUM small")
+            wrong += differences(session, "small", KEYS[:12] + ["505001::bigint"]) + check(session, "small_f")
+            ok(built == [f"{slabs}|{n}"] and not wrong, f"{n} rows are in {slabs} slabs, and more come", built, *wrong)
+
+
+def scan_over_merges():
+    """A scan that searches many times, as for a join, keeps its copy of the directory: merges replace the slabs meanwhile."""
+    join = "SELECT j.id, s.id FROM (SELECT i AS id, 1000 * (i % 400) + 7::bigint AS k FROM generate_series(1, 900) AS i) AS j, " \
+           "scanned AS s WHERE s.f @> j.k"
+    with Session() as session, Session() as other:
+        session.ask("CREATE TABLE scanned (id int, f bloomfilter) WITH (autovacuum_enabled = off)")
+        session.ask("CREATE INDEX scanned_f ON scanned USING bloomslices (f)")
+        session.ask(f"INSERT INTO scanned {filters(60, 400, 100)}")
+        wanted = sorted(session.ask(join.replace("s.f @> j.k", "(s.f @> j.k) IS TRUE")))
+        plan = "".join(session.ask("EXPLAIN " + join))
+        session.ask("BEGIN")
+        session.ask(f"DECLARE c CURSOR FOR {join}")
+        got = session.ask("FETCH 100 FROM c")
+        for first in 10000, 20000, 30000:
+            other.ask(f"INSERT INTO scanned {filters(60, 400, 100, first=first)}")
+            other.ask("VACUUM scanned")
+            got += session.ask("FETCH 100 FROM c")
+        got += session.ask("FETCH ALL FROM c")
+        session.ask("COMMIT")
+        ok("scanned_f" in plan and len(wanted) >= 890, "a join searches the index for each row", plan, len(wanted))
+        same(sorted(got), wanted, "it finds the rows of its snapshot while slabs are merged")
+
+
 def shape_by_two_sessions():
     """The first row decides the shape: two at once decide for one of them."""
     ask("CREATE TABLE raced (id int, f bloomfilter); CREATE INDEX raced_f ON raced USING bloomslices (f)")
@@ -343,4 +381,5 @@ def sessions():
     ok(all(counts.get(name, 0) > 20 for name in ("write", "read", "own")), "each kind of session did something", counts)
 
 
-run(contents_of_every_kind, shape_by_two_sessions, large_filters, rows_in_the_making, nulls_only, space, numbers, definitions, sessions)
+run(contents_of_every_kind, few_rows, scan_over_merges, shape_by_two_sessions, large_filters, rows_in_the_making, nulls_only, space,
+    numbers, definitions, sessions)  # fmt: skip
