@@ -196,14 +196,14 @@ is_zero_block(const uint8 *block)
 	return memcmp(block, zero, BF_BLOCK_BYTES) == 0;
 }
 
-/* Writes up to MAX_PAGE_WRITES blocks of a row from *block on, which have set bits. */
+/* Writes up to MAX_WRITTEN_PAGES blocks of a row from *block on, which have set bits. */
 static void
 write_some_blocks(Relation index, const Slab *slab, uint32 row, uint32 nblocks, const uint8 *bits, uint32 *block)
 {
-	PageWrite	writes[MAX_PAGE_WRITES];
+	PageWrite	writes[MAX_WRITTEN_PAGES];
 	int			n = 0;
 
-	for (; *block < nblocks && n < MAX_PAGE_WRITES; (*block)++)
+	for (; *block < nblocks && n < MAX_WRITTEN_PAGES; (*block)++)
 	{
 		const uint8 *bytes = bits + (Size) *block * BF_BLOCK_BYTES;
 		uint32		number = bits_page_of(slab, *block, 0);
