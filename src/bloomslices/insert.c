@@ -129,7 +129,7 @@ lock_slab_with_room(Relation index, SlabKind kind, Slab *slab)
 
 			if (kind != SLAB_LIST)
 				LockPage(index, slab->first, RowExclusiveLock);
-			buffer = try_slab_page(index, slab, rows_pages_of(slab) - 1, BUFFER_LOCK_EXCLUSIVE);
+			buffer = try_slab_page(index, slab, rows_pages_of(slab) - 1, BUFFER_LOCK_EXCLUSIVE, NULL);
 			is_gone = !BufferIsValid(buffer);
 			if (!is_gone && has_room(slab, BufferGetPage(buffer)))
 				return buffer;
@@ -176,7 +176,7 @@ reserve_row(Relation index, Buffer buffer)
 static void
 publish_row(Relation index, const Slab *slab, uint32 row, const RowEntry *entry)
 {
-	Buffer		buffer = try_slab_page(index, slab, 0, BUFFER_LOCK_EXCLUSIVE);
+	Buffer		buffer = try_slab_page(index, slab, 0, BUFFER_LOCK_EXCLUSIVE, NULL);
 	PageWrite	write = {
 		.buffer = buffer, .offset = (uint16) (SLICES_OFFSET + row * sizeof(RowEntry)),
 		.length = sizeof(RowEntry), .bytes = entry
@@ -211,7 +211,7 @@ write_some_blocks(Relation index, const Slab *slab, uint32 row, uint32 nblocks, 
 
 		if (is_zero_block(bytes))
 			continue;
-		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_EXCLUSIVE);
+		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_EXCLUSIVE, NULL);
 		if (!BufferIsValid(buffer))
 			report_slices_damage(index, slab->first + number);
 		writes[n++] = (PageWrite)
@@ -239,12 +239,11 @@ write_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, uint8 *
 {
 	if (slab->kind == SLAB_RAW)
 	{
-		PageWriter	writer = {
-			.index = index, .next = slab->first + 1, .logged = slab->first + 1, .log = RelationNeedsWAL(index)
-		};
+		PageWriter	writer = {.index = index, .next = slab->first + 1};
 
+		/* the file may be shorter after a crash */
+		extend_slices(index, MAIN_FORKNUM, slab->first + slab->npages);
 		write_raw_bits(&writer, slab, nblocks, 0, read_bits, bits);
-		finish_pages(&writer);
 		return;
 	}
 	for (uint32 block = 0; block < nblocks;)

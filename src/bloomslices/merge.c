@@ -55,7 +55,7 @@ typedef struct Merge
 static Buffer
 lock_source_page(Merge *merge, const Slab *slab, uint32 number)
 {
-	Buffer		buffer = try_slab_page(merge->index, slab, number, BUFFER_LOCK_SHARE);
+	Buffer		buffer = try_slab_page(merge->index, slab, number, BUFFER_LOCK_SHARE, NULL);
 
 	if (!BufferIsValid(buffer))
 		report_slices_damage(merge->index, slab->first + number);
@@ -387,11 +387,11 @@ design_targets(Merge *merge, bool lists, uint32 *ntargets, uint32 *npages)
 static void
 write_targets(Merge *merge, Slab *targets, uint32 ntargets, uint32 npages)
 {
-	PageWriter	writer = {.index = merge->index, .log = RelationNeedsWAL(merge->index)};
+	PageWriter	writer = {.index = merge->index};
 	uint64		number;
 	uint64		row = 0;
 
-	writer.next = writer.logged = reserve_merge_pages(merge->index, npages, ntargets, &number);
+	writer.next = reserve_merge_pages(merge->index, npages, ntargets, &number);
 	for (uint32 i = 0; i < ntargets; i++)
 	{
 		uint32		n = (uint32) Min(merge->nrows - row, rows_of_slab(&targets[i]));
@@ -400,7 +400,6 @@ write_targets(Merge *merge, Slab *targets, uint32 ntargets, uint32 npages)
 		write_slab(&writer, &targets[i], merge->shape.nblocks, merge->entries + row, row, n, true, read_rows, merge);
 		row += n;
 	}
-	finish_pages(&writer);
 }
 
 /* The largest source decides how much memory a block takes. */

@@ -63,7 +63,7 @@ remove_from_slab(Relation index, Removal *removal, const Slab *slab)
 		uint32		ndead;
 
 		vacuum_delay();
-		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_EXCLUSIVE);
+		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_EXCLUSIVE, NULL);
 		if (!BufferIsValid(buffer))
 			report_slices_damage(index, slab->first + number);
 		ndead = find_dead(removal, BufferGetPage(buffer), dead);
