@@ -374,7 +374,7 @@ extern IndexBulkDeleteResult *bloomslices_vacuumcleanup(IndexVacuumInfo *info, I
 /* merge.c */
 
 /* Merges slabs where it pays.  The caller has locked the table in ShareUpdateExclusiveLock. */
-extern void merge_slices(Relation index);
+extern void merge_slices(Relation index, BufferAccessStrategy strategy);
 
 /* options.c */
 
