@@ -263,6 +263,9 @@ extern Buffer lock_slab_page(Relation index, const Directory *directory, const S
 /* The same for a slab that may be gone: InvalidBuffer also if the page is damaged. */
 extern Buffer try_slab_page(Relation index, const Slab *slab, uint32 number, int mode, BufferAccessStrategy strategy);
 
+/* The same for a pinned buffer, which is released if it has another page. */
+extern Buffer lock_if_slab_page(Buffer buffer, const Slab *slab, uint32 number, int mode);
+
 /* Makes the file as long as that, in one step.  No buffer may be locked: others wait for I/O. */
 extern void extend_slices(Relation index, ForkNumber fork, BlockNumber nblocks);
 

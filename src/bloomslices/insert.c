@@ -15,14 +15,23 @@
 #include "bloomslices/bloomslices.h"
 #include "miscadmin.h"
 #include "pg/page_write.h"
+#include "storage/buf_internals.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
+
+/* One row in this many looks all buffers up, which keeps them from eviction. */
+#define ROWS_PER_LOOKUP	16
+
+/* The processor fetches as many pages from memory at once. */
+#define PAGES_AHEAD		8
 
 /* What a backend keeps of an index in rd_amcache: the last slab of each kind, which may be gone. */
 typedef struct LastSlabs
 {
 	SlicesShape shape;
 	Slab		slabs[SLAB_SLICES]; /* by kind; SLAB_FREE if there is none */
+	/* that have had the pages of a tile, or invalid */
+	Buffer		recent[1 + RAW_BLOCKS + PAGES_AHEAD];
 } LastSlabs;
 
 static LastSlabs *
@@ -31,7 +40,7 @@ remember_slabs(Relation index, const Directory *directory)
 	LastSlabs  *last = index->rd_amcache;
 
 	if (last == NULL)
-		last = index->rd_amcache = MemoryContextAlloc(index->rd_indexcxt, sizeof(LastSlabs));
+		last = index->rd_amcache = MemoryContextAllocZero(index->rd_indexcxt, sizeof(LastSlabs));
 	last->shape = directory->meta.shape;
 	for (int kind = SLAB_LIST; kind <= SLAB_RAW; kind++)
 	{
@@ -196,27 +205,55 @@ is_zero_block(const uint8 *block)
 	return memcmp(block, zero, BF_BLOCK_BYTES) == 0;
 }
 
+/* A row is written to hundreds of pages, and each would wait for memory by itself. */
+static void
+prefetch_tile_page(Buffer recent, uint32 row)
+{
+	const char *page;
+
+	if (recent <= 0)			/* none, or of a temporary table */
+		return;
+	page = BufferGetPage(recent);
+	__builtin_prefetch(GetBufferDescriptor(recent - 1), 1);
+	__builtin_prefetch(page, 1);
+	__builtin_prefetch(page + SLICES_OFFSET + row * BF_BLOCK_BYTES, 1);
+}
+
+static Buffer
+lock_tile_page(Relation index, const Slab *slab, uint32 number, uint32 row, Buffer *recent)
+{
+	BlockNumber block = slab->first + number;
+	Buffer		buffer;
+
+	if (row % ROWS_PER_LOOKUP == 0 || !BufferIsValid(*recent) ||
+		!ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block, *recent))
+		*recent = ReadBuffer(index, block);
+	buffer = lock_if_slab_page(*recent, slab, number, BUFFER_LOCK_EXCLUSIVE);
+	if (!BufferIsValid(buffer))
+		report_slices_damage(index, block);
+	return buffer;
+}
+
 /* Writes up to MAX_WRITTEN_PAGES blocks of a row from *block on, which have set bits. */
 static void
 write_some_blocks(Relation index, const Slab *slab, uint32 row, uint32 nblocks, const uint8 *bits, uint32 *block)
 {
 	PageWrite	writes[MAX_WRITTEN_PAGES];
+	Buffer	   *recent = last_slabs(index)->recent;
 	int			n = 0;
 
 	for (; *block < nblocks && n < MAX_WRITTEN_PAGES; (*block)++)
 	{
 		const uint8 *bytes = bits + (Size) *block * BF_BLOCK_BYTES;
 		uint32		number = bits_page_of(slab, *block, 0);
-		Buffer		buffer;
 
+		prefetch_tile_page(recent[number + PAGES_AHEAD], row);
 		if (is_zero_block(bytes))
 			continue;
-		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_EXCLUSIVE, NULL);
-		if (!BufferIsValid(buffer))
-			report_slices_damage(index, slab->first + number);
 		writes[n++] = (PageWrite)
 		{
-			.buffer = buffer, .lower = (uint16) (SLICES_OFFSET + (row + 1) * BF_BLOCK_BYTES),
+			.buffer = lock_tile_page(index, slab, number, row, &recent[number]),
+				.lower = (uint16) (SLICES_OFFSET + (row + 1) * BF_BLOCK_BYTES),
 				.offset = (uint16) (SLICES_OFFSET + row * BF_BLOCK_BYTES),
 				.length = BF_BLOCK_BYTES, .bytes = bytes
 		};

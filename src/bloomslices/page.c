@@ -130,16 +130,22 @@ write_new_slices_meta(Relation index, ForkNumber fork, SlicesMeta *meta)
 }
 
 Buffer
-try_slab_page(Relation index, const Slab *slab, uint32 number, int mode, BufferAccessStrategy strategy)
+lock_if_slab_page(Buffer buffer, const Slab *slab, uint32 number, int mode)
 {
-	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, slab->first + number, RBM_NORMAL, strategy);
-
 	Assert(number < slab->npages);
 	LockBuffer(buffer, mode);
 	if (likely(is_slices_page(BufferGetPage(buffer), slab_page_kind(slab, number), slab->number, number)))
 		return buffer;
 	UnlockReleaseBuffer(buffer);
 	return InvalidBuffer;
+}
+
+Buffer
+try_slab_page(Relation index, const Slab *slab, uint32 number, int mode, BufferAccessStrategy strategy)
+{
+	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, slab->first + number, RBM_NORMAL, strategy);
+
+	return lock_if_slab_page(buffer, slab, number, mode);
 }
 
 Buffer
