@@ -220,21 +220,27 @@ prefetch_tile_page(Buffer recent, uint32 row)
 }
 
 static Buffer
-lock_tile_page(Relation index, const Slab *slab, uint32 number, uint32 row, Buffer *recent)
+read_tile_page(Relation index, BlockNumber block, uint32 row, Buffer *recent)
 {
-	BlockNumber block = slab->first + number;
-	Buffer		buffer;
-
 	if (row % ROWS_PER_LOOKUP == 0 || !BufferIsValid(*recent) ||
 		!ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block, *recent))
 		*recent = ReadBuffer(index, block);
-	buffer = lock_if_slab_page(*recent, slab, number, BUFFER_LOCK_EXCLUSIVE);
-	if (!BufferIsValid(buffer))
-		report_slices_damage(index, block);
-	return buffer;
+	return *recent;
 }
 
-/* Writes up to MAX_WRITTEN_PAGES blocks of a row from *block on, which have set bits. */
+static void
+lock_tile_page(Relation index, const Slab *slab, Buffer buffer)
+{
+	BlockNumber block = BufferGetBlockNumber(buffer);
+
+	if (!BufferIsValid(lock_if_slab_page(buffer, slab, block - slab->first, BUFFER_LOCK_EXCLUSIVE)))
+		report_slices_damage(index, block);
+}
+
+/*
+ * Writes up to MAX_WRITTEN_PAGES blocks of a row from *block on, which have set bits.
+ * The pages are read before the first is locked, so that readers do not wait for I/O.
+ */
 static void
 write_some_blocks(Relation index, const Slab *slab, uint32 row, uint32 nblocks, const uint8 *bits, uint32 *block)
 {
@@ -252,12 +258,14 @@ write_some_blocks(Relation index, const Slab *slab, uint32 row, uint32 nblocks, 
 			continue;
 		writes[n++] = (PageWrite)
 		{
-			.buffer = lock_tile_page(index, slab, number, row, &recent[number]),
+			.buffer = read_tile_page(index, slab->first + number, row, &recent[number]),
 				.lower = (uint16) (SLICES_OFFSET + (row + 1) * BF_BLOCK_BYTES),
 				.offset = (uint16) (SLICES_OFFSET + row * BF_BLOCK_BYTES),
 				.length = BF_BLOCK_BYTES, .bytes = bytes
 		};
 	}
+	for (int i = 0; i < n; i++)
+		lock_tile_page(index, slab, writes[i].buffer);
 	if (n > 0)
 		write_to_pages(index, writes, n);
 	for (int i = 0; i < n; i++)

@@ -162,7 +162,10 @@ lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uin
 	return InvalidBuffer;
 }
 
-/* The server calls neither for an index's own blocks, but hash indexes extend so, too. */
+/*
+ * Appends zeros in one step and without buffers, as hash indexes do.  Before version 16
+ * this leaves a hole, to which the file system gives space when its pages are written.
+ */
 static void
 extend_file(Relation index, ForkNumber fork, BlockNumber from, BlockNumber to)
 {
