@@ -280,7 +280,7 @@ read_bits(void *state, uint32 block, uint64 first, uint32 n, uint8 *rows)
 }
 
 static void
-write_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, uint8 *bits)
+write_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, const uint8 *bits)
 {
 	if (slab->kind == SLAB_RAW)
 	{
@@ -288,7 +288,7 @@ write_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, uint8 *
 
 		/* the file may be shorter after a crash */
 		extend_slices(index, MAIN_FORKNUM, slab->first + slab->npages);
-		write_raw_bits(&writer, slab, nblocks, 0, read_bits, bits);
+		write_raw_bits(&writer, slab, nblocks, 0, read_bits, unconstify(uint8 *, bits));
 		return;
 	}
 	for (uint32 block = 0; block < nblocks;)
@@ -299,7 +299,7 @@ write_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, uint8 *
 }
 
 static void
-add_with_bits(Relation index, const SlicesShape *shape, const RowEntry *entry, uint8 *bits)
+add_with_bits(Relation index, const SlicesShape *shape, const RowEntry *entry, const uint8 *bits)
 {
 	Slab		slab;
 	Buffer		buffer = lock_slab_with_room(index, shape->nblocks > RAW_BLOCKS ? SLAB_RAW : SLAB_TILE, &slab);
@@ -318,15 +318,22 @@ add_filter(Relation index, ItemPointer tid, const bf_filter *filter)
 	RowEntry	entry = {.tid = *tid, .kind = slices_row_bits(&shape, filter, NULL)};
 	uint8	   *bits;
 
-	if (entry.kind != ROW_EXACT && entry.kind != ROW_FLAGGED)
+	switch ((RowKind) entry.kind)
 	{
-		add_to_list(index, &entry);
-		return;
+		case ROW_EXACT:
+			/* its payload is what slices_row_bits() would copy */
+			add_with_bits(index, &shape, &entry, filter->payload);
+			break;
+		case ROW_FLAGGED:
+			bits = palloc((Size) shape.nblocks * BF_BLOCK_BYTES);
+			slices_row_bits(&shape, filter, bits);
+			add_with_bits(index, &shape, &entry, bits);
+			pfree(bits);
+			break;
+		default:
+			add_to_list(index, &entry);
+			break;
 	}
-	bits = palloc((Size) shape.nblocks * BF_BLOCK_BYTES);
-	slices_row_bits(&shape, filter, bits);
-	add_with_bits(index, &shape, &entry, bits);
-	pfree(bits);
 }
 
 bool
