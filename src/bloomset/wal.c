@@ -7,11 +7,11 @@
 #include "bloomset/bloomset.h"
 #include "pg/page_write.h"
 
-/* Two fields, and a block's bytes, which are closer to each other than a header is long. */
+/* Bytes of a block that are closer to each other than a header is long are one write. */
 #define MAX_BLOCK_WRITES	((BF_BLOCK_BYTES + WRITE_HEADER) / (1 + WRITE_HEADER))
 
 StaticAssertDecl(BF_BLOCK_BYTES <= MAX_WRITE_BYTES && MAX_BLOCK_WRITES + 2 <= MAX_PAGE_WRITES,
-				 "an element is one record");
+				 "an element, with a field of each page, is one record");
 
 /* Describes what differs between a block and the bytes at an offset of a page. */
 static int
