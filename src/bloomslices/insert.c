@@ -11,7 +11,6 @@
  */
 #include "pg/pg_compat.h"
 
-#include "access/generic_xlog.h"
 #include "bloomslices/bloomslices.h"
 #include "miscadmin.h"
 #include "pg/page_write.h"
@@ -151,17 +150,40 @@ lock_slab_with_room(Relation index, SlabKind kind, Slab *slab)
 	}
 }
 
+/* The number of rows of a rows page, which its pd_lower follows. */
+static PageWrite
+describe_used(Buffer buffer, const uint32 *used)
+{
+	Page		page = BufferGetPage(buffer);
+
+	return (PageWrite)
+	{
+		.buffer = buffer, .lower = (uint16) (SLICES_OFFSET + *used * sizeof(RowEntry)),
+			.offset = (uint16) ((char *) &slices_fields(page)->used - (char *) page),
+			.length = sizeof(*used), .bytes = used
+	};
+}
+
+static PageWrite
+describe_entry(Buffer buffer, uint32 row, const RowEntry *entry)
+{
+	return (PageWrite)
+	{
+		.buffer = buffer, .offset = (uint16) (SLICES_OFFSET + row * sizeof(RowEntry)),
+			.length = sizeof(RowEntry), .bytes = entry
+	};
+}
+
 static void
 add_to_list(Relation index, const RowEntry *entry)
 {
 	Slab		slab;
 	Buffer		buffer = lock_slab_with_room(index, SLAB_LIST, &slab);
-	GenericXLogState *state = GenericXLogStart(index);
-	Page		page = GenericXLogRegisterBuffer(state, buffer, 0);
+	uint32		row = slices_fields(BufferGetPage(buffer))->used;
+	uint32		used = row + 1;
+	PageWrite	writes[] = {describe_used(buffer, &used), describe_entry(buffer, row, entry)};
 
-	slices_rows(page)[slices_fields(page)->used++] = *entry;
-	((PageHeader) page)->pd_lower += sizeof(RowEntry);
-	GenericXLogFinish(state);
+	write_to_pages(index, writes, lengthof(writes));
 	UnlockReleaseBuffer(buffer);
 }
 
@@ -169,14 +191,9 @@ add_to_list(Relation index, const RowEntry *entry)
 static uint32
 reserve_row(Relation index, Buffer buffer)
 {
-	Page		page = BufferGetPage(buffer);
-	uint32		row = slices_fields(page)->used;
+	uint32		row = slices_fields(BufferGetPage(buffer))->used;
 	uint32		used = row + 1;
-	PageWrite	write = {
-		.buffer = buffer, .lower = ((PageHeader) page)->pd_lower + sizeof(RowEntry),
-		.offset = (uint16) ((char *) &slices_fields(page)->used - (char *) page),
-		.length = sizeof(used), .bytes = &used
-	};
+	PageWrite	write = describe_used(buffer, &used);
 
 	write_to_pages(index, &write, 1);
 	return row;
@@ -186,10 +203,7 @@ static void
 publish_row(Relation index, const Slab *slab, uint32 row, const RowEntry *entry)
 {
 	Buffer		buffer = try_slab_page(index, slab, 0, BUFFER_LOCK_EXCLUSIVE, NULL);
-	PageWrite	write = {
-		.buffer = buffer, .offset = (uint16) (SLICES_OFFSET + row * sizeof(RowEntry)),
-		.length = sizeof(RowEntry), .bytes = entry
-	};
+	PageWrite	write = describe_entry(buffer, row, entry);
 
 	if (!BufferIsValid(buffer))
 		report_slices_damage(index, slab->first);
