@@ -225,6 +225,12 @@ rows_pages_of(const Slab *slab)
 	return (rows_of_slab(slab) + ROWS_PER_PAGE - 1) / ROWS_PER_PAGE;
 }
 
+static inline PageKind
+slab_page_kind(const Slab *slab, uint32 number)
+{
+	return number < rows_pages_of(slab) ? PAGE_ROWS : PAGE_BITS;
+}
+
 /* The bytes of a slice. */
 static inline uint32
 slice_bytes_of(const Slab *slab)
@@ -264,16 +270,15 @@ bits_page_of(const Slab *slab, uint32 block, uint32 bit)
 
 pg_noreturn extern void report_slices_damage(Relation index, BlockNumber block);
 extern bool is_bloomslices(Relation index);
-extern void init_slices_page(Page page, PageKind kind, uint64 owner, uint32 number);
-
 /* True if a page is this one and its fields are valid. */
 extern bool is_slices_page(Page page, PageKind kind, uint64 owner, uint32 number);
 
 /* Copies the metapage; an error if it is damaged. */
 extern void read_slices_meta(Relation index, SlicesMeta *meta);
 
-/* Writes the contents of a metapage, with their checksum. */
+/* Writes the contents of a metapage, with their checksum; the second makes the page. */
 extern void write_slices_meta(Page page, const SlicesMeta *meta);
+extern void write_new_slices_meta(Relation index, ForkNumber fork, SlicesMeta *meta);
 
 /*
  * Locks page `number` of a slab in shared mode, which is pinned.  If it belongs to another
@@ -286,10 +291,20 @@ extern bool lock_slab_page(Relation index, const Directory *directory, const Sla
  * Reads and locks a page of a slab that may be gone: InvalidBuffer if it belongs to
  * another slab, or is damaged.
  */
-extern Buffer try_slab_page(Relation index, const Slab *slab, uint32 number, int mode);
+extern Buffer try_slab_page(Relation index, const Slab *slab, uint32 number, int mode, BufferAccessStrategy strategy);
 
-/* Reads a page to write it anew, in whatever state it is; it is locked exclusively. */
-extern Buffer take_slices_page(Relation index, ForkNumber fork, BlockNumber block);
+/* The same for a pinned buffer, which is released if it has another page. */
+extern Buffer lock_if_slab_page(Buffer buffer, const Slab *slab, uint32 number, int mode);
+
+/* Makes the file as long as that, in one step.  No buffer may be locked: others wait for I/O. */
+extern void extend_slices(Relation index, ForkNumber fork, BlockNumber nblocks);
+
+/*
+ * Makes a page of the file, in whatever state it is, with its WAL record.  Of the fields
+ * the magic number and the version are set here.
+ */
+extern void write_slices_page(Relation index, ForkNumber fork, BlockNumber block, BufferAccessStrategy strategy,
+							  const SlicesPageFields *fields, const void *contents, Size size);
 
 /* directory.c */
 
@@ -355,15 +370,11 @@ typedef struct PageWriter
 {
 	Relation	index;
 	BlockNumber next;
-	BlockNumber logged;			/* the pages before this one are logged */
-	bool		log;			/* write WAL, in batches; else the caller does */
+	BufferAccessStrategy strategy;
 } PageWriter;
 
 /* Copies a block of rows first .. first + n - 1 to n * 64 bytes. */
 typedef void (*ReadRows) (void *state, uint32 block, uint64 first, uint32 n, uint8 *rows);
-
-/* Logs what is not logged yet. */
-extern void finish_pages(PageWriter *writer);
 
 /*
  * The best slab for the first of nrows > 0 rows with bits; sets *taken to their
@@ -379,7 +390,7 @@ extern Slab choose_slab(uint32 nblocks, uint64 nrows, Size memory, uint32 *taken
 extern void write_slab(PageWriter *writer, Slab *slab, uint32 nblocks, const RowEntry *entries, uint64 first, uint32 n,
 					   bool is_full, ReadRows read, void *state);
 
-/* Writes the bits pages of a raw slab whose row is row `first`. */
+/* Writes the bits pages of a raw slab, for which the file has room; its row is row `first`. */
 extern void write_raw_bits(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first, ReadRows read,
 						   void *state);
 
@@ -399,7 +410,7 @@ extern IndexBulkDeleteResult *bloomslices_vacuumcleanup(IndexVacuumInfo *info, I
 /* merge.c */
 
 /* Merges slabs where it pays.  The caller has locked the table in ShareUpdateExclusiveLock. */
-extern void merge_slices(Relation index);
+extern void merge_slices(Relation index, BufferAccessStrategy strategy);
 
 /* options.c */
 

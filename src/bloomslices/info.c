@@ -169,6 +169,7 @@ bloomslices_info(PG_FUNCTION_ARGS)
 Datum
 bloomslices_merge(PG_FUNCTION_ARGS)
 {
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_VACUUM);
 	ListCell   *lc;
 
 	foreach(lc, lock_slices_to_maintain(PG_GETARG_OID(0)))
@@ -176,7 +177,7 @@ bloomslices_merge(PG_FUNCTION_ARGS)
 		OwnedIndex	owned = open_as_owner(lfirst_oid(lc));
 
 		if (owned.index->rd_index->indisready)
-			merge_slices(owned.index);
+			merge_slices(owned.index, strategy);
 		close_as_owner(&owned);
 	}
 	PG_RETURN_VOID();

@@ -11,6 +11,7 @@
 
 typedef struct Removal
 {
+	IndexVacuumInfo *info;
 	IndexBulkDeleteResult *stats;
 	IndexBulkDeleteCallback callback;
 	void	   *state;
@@ -54,8 +55,10 @@ remove_entries(Relation index, Buffer buffer, const bool *dead)
 
 /* The table's lock keeps merges away, so the slabs are still there. */
 static void
-remove_from_slab(Relation index, Removal *removal, const Slab *slab)
+remove_from_slab(Removal *removal, const Slab *slab)
 {
+	Relation	index = removal->info->index;
+
 	for (uint32 number = 0; number < rows_pages_of(slab); number++)
 	{
 		bool		dead[ROWS_PER_PAGE];
@@ -63,7 +66,7 @@ remove_from_slab(Relation index, Removal *removal, const Slab *slab)
 		uint32		ndead;
 
 		vacuum_delay();
-		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_EXCLUSIVE);
+		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_EXCLUSIVE, removal->info->strategy);
 		if (!BufferIsValid(buffer))
 			report_slices_damage(index, slab->first + number);
 		ndead = find_dead(removal, BufferGetPage(buffer), dead);
@@ -78,13 +81,13 @@ IndexBulkDeleteResult *
 bloomslices_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback,
 					   void *state)
 {
-	Removal		removal = {stats != NULL ? stats : palloc0(sizeof(*stats)), callback, state};
+	Removal		removal = {info, stats != NULL ? stats : palloc0(sizeof(*stats)), callback, state};
 	Directory  *directory = read_slices_directory(info->index);
 
 	removal.stats->num_index_tuples = 0;
 	removal.stats->estimated_count = false;
 	for (uint32 i = 0; i < directory->nslabs; i++)
-		remove_from_slab(info->index, &removal, &directory->slabs[i]);
+		remove_from_slab(&removal, &directory->slabs[i]);
 	free_slices_directory(directory);
 	return removal.stats;
 }
@@ -119,7 +122,7 @@ bloomslices_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		stats->num_index_tuples = info->num_heap_tuples;
 		stats->estimated_count = info->estimated_count || RelationGetIndexPredicate(info->index) != NIL;
 	}
-	merge_slices(info->index);
+	merge_slices(info->index, info->strategy);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);
 	stats->pages_free = free_pages(info->index);
 	return stats;

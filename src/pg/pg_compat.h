@@ -47,8 +47,8 @@
 #endif
 
 /*
- * The versions whose generic_redo() has replayed the records of bloomset/wal.c and
- * pg/page_write.c in the tests.
+ * The versions whose generic_redo() has replayed the records of pg/page_write.c in the
+ * tests.
  */
 #if PG_VERSION_NUM / 10000 == 15 || PG_VERSION_NUM / 10000 == 17 || PG_VERSION_NUM / 10000 == 18
 #define DIRECT_GENERIC_WAL

@@ -235,4 +235,41 @@ def promotion():
     standby.stop()
 
 
-main(crashes, minimal_wal, begin_replication, standby_under_load, promotion)
+# A former primary
+
+def cancel_a_merge(server):
+    """VACUUM merges slowly into pages that a merge before has freed, and is cancelled amid."""
+    server.sql("SELECT bloomslices_merge('merged_f')", "INSERT INTO merged SELECT id, f FROM source, generate_series(1, 3)",
+               "VACUUM (INDEX_CLEANUP off) merged")  # fmt: skip
+    with server.connect("SET vacuum_cost_delay = '10ms'; SET vacuum_cost_limit = 1; SET statement_timeout = '2s';") as session:
+        _, state = session.attempt("VACUUM merged")
+    same(state, "57014", "former primary: a merge is cancelled")
+
+
+def rewound():
+    """pg_rewind copies only pages that the WAL of the former primary names, so it must name all that a merge changes."""
+    former, current = Server(directory, "former"), Server(directory, "current")
+    former.init("--data-checksums", **SETTINGS, autovacuum="off", wal_keep_size="'4GB'").start()
+    former.run("createdb", DATABASE)
+    former.sql(SCHEMA)
+    make_mergeable(former)
+    former.run("pg_basebackup", "--pgdata", current.data, "--write-recovery-conf", "--no-sync", "--checkpoint=fast",
+               "--dbname", former.conninfo(""))  # fmt: skip
+    current.configure(unix_socket_directories=f"'{current.home}'")
+    current.start()
+    current.run("pg_ctl", "promote", "--wait", "--silent", "--pgdata", current.data)
+    current.sql("CHECKPOINT", "INSERT INTO merged SELECT id, f FROM source")
+    cancel_a_merge(former)
+    former.stop()
+    former.run("pg_rewind", "--no-sync", "--write-recovery-conf", "--target-pgdata", former.data, "--source-server",
+               current.conninfo())  # fmt: skip
+    former.configure(unix_socket_directories=f"'{former.home}'")
+    former.start()
+    lsn = current.value("SELECT pg_current_wal_insert_lsn()")
+    former.poll(f"SELECT pg_last_wal_replay_lsn() >= '{lsn}'")
+    same(check_all(former, 0, ["merged"]), [], "former primary: rewound, its index agrees with the table")
+    former.stop()
+    current.stop()
+
+
+main(crashes, minimal_wal, begin_replication, standby_under_load, promotion, rewound)

@@ -218,9 +218,9 @@ def directory_of(session, index):
     data = bytes.fromhex(data)
     (next_number,), (npages,) = struct.unpack_from("=Q", data, 88), struct.unpack_from("=I", data, 112)
     slabs = []
-    for page in struct.unpack_from(f"={npages}I", data, 120):
+    for page in struct.unpack_from(f"={npages}I", data, 168):
         (used,) = struct.unpack_from("=I", data, 8192 * page + 44)
-        slabs += [struct.unpack_from("=QIIII", data, 8192 * page + 64 + 24 * i) for i in range(used)]
+        slabs += [struct.unpack_from("=QIIHHI", data, 8192 * page + 64 + 24 * i) for i in range(used)]
     return next_number, {number: tuple(slab) for number, *slab in slabs if slab[2] != 0}, slabs
 
 
