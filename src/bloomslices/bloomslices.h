@@ -63,7 +63,8 @@ typedef enum RowKind
 {
 	ROW_ABSENT = 0,				/* not published yet, or removed */
 	ROW_EXACT,					/* the bits answer as the filter does */
-	ROW_SPARSE,					/* of the same parameters; the bits contain the filter's: recheck */
+	ROW_SPARSE,					/* of the same parameters; the bits contain
+								 * the filter's: recheck */
 	ROW_FLAGGED,				/* of others; the same */
 	ROW_CANDIDATE,				/* no bits: always recheck */
 	ROW_EMPTY,					/* a filter without elements, no bits */
@@ -117,7 +118,8 @@ typedef struct Slab
 	BlockNumber first;			/* page */
 	uint32		npages;
 	uint16		kind;			/* a SlabKind */
-	uint16		has_flagged;	/* SLAB_SLICES: 1 if it may have rows of ROW_FLAGGED; else 0 */
+	uint16		has_flagged;	/* SLAB_SLICES: 1 if it may have rows of
+								 * ROW_FLAGGED; else 0 */
 	uint32		tiles;			/* of SLAB_SLICES; pages of SLAB_LIST; else 1 */
 } Slab;
 
@@ -144,7 +146,8 @@ typedef struct SlabCounts
 {
 	uint32		list_pages;
 	uint32		raw;
-	uint32		tiled[10];		/* by the binary logarithm of tiles; the first are SLAB_TILE */
+	uint32		tiled[10];		/* by the binary logarithm of tiles; the first
+								 * are SLAB_TILE */
 } SlabCounts;
 
 StaticAssertDecl(BF_MOST_TILES == 1 << 9, "slabs of every size are counted");
@@ -270,6 +273,7 @@ bits_page_of(const Slab *slab, uint32 block, uint32 bit)
 
 pg_noreturn extern void report_slices_damage(Relation index, BlockNumber block);
 extern bool is_bloomslices(Relation index);
+
 /* True if a page is this one and its fields are valid. */
 extern bool is_slices_page(Page page, PageKind kind, uint64 owner, uint32 number);
 

@@ -346,6 +346,7 @@ static void
 add_directory_page(Relation index, Directory *directory, const Slab *slab)
 {
 	SlicesMeta *meta = &directory->meta;
+
 	/* behind the new slab, if that is at the end */
 	BlockNumber block = Max(end_of_pages(directory), slab->first + slab->npages);
 

@@ -47,7 +47,8 @@ tid_of(uint64 place)
 typedef struct SearchMemory
 {
 	MemoryContext context;		/* of what follows */
-	Directory  *directory;		/* from any time after the snapshot was taken, or NULL */
+	Directory  *directory;		/* from any time after the snapshot was taken,
+								 * or NULL */
 	RecentBuffers recent;
 	uint64		nsearches;
 } SearchMemory;
