@@ -163,6 +163,7 @@ typedef struct SlicesMeta
 	uint32		ndirectory;		/* pages */
 	uint32		checksum;		/* of all other fields */
 	SlabCounts	counts;			/* of the slabs in the directory */
+	uint32		candidates;		/* rows of ROW_CANDIDATE at the last build or VACUUM */
 	BlockNumber directory_pages[MAX_DIRECTORY_PAGES];
 } SlicesMeta;
 
@@ -332,6 +333,9 @@ extern uint32 slab_pages(SlabKind kind, uint32 tiles, uint32 nblocks);
  */
 extern Directory *lock_slices_directory(Relation index);
 extern void unlock_slices_directory(Relation index, Directory *directory);
+
+/* Sets the number of candidates that the planner counts on. */
+extern void set_candidates(Relation index, uint32 candidates);
 
 /* Makes a shape that of the index.  The directory is locked. */
 extern void set_slices_shape(Relation index, Directory *directory, const SlicesShape *shape);

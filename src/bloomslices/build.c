@@ -45,6 +45,7 @@ typedef struct Build
 	uint32		slabs_room;
 	Size		memory;
 	double		nrows;
+	uint32		ncandidates;
 	SampledRow	sample[SAMPLE_ROWS];
 	uint32		nsampled;
 	Size		sampled_bytes;
@@ -223,6 +224,7 @@ add_row(Build *build, ItemPointer tid, const bf_filter *filter)
 		add_row_with_bits(build, &entry, filter);
 	else
 	{
+		build->ncandidates += entry.kind == ROW_CANDIDATE;
 		append_entry(&build->without_bits, &entry);
 		if (build->without_bits.n == BATCH_ROWS)
 			write_list(build);
@@ -362,6 +364,7 @@ bloomslices_build(Relation heap, Relation index, struct IndexInfo *info)
 	result->index_tuples = build->nrows;
 	meta->shape = build->shape;
 	meta->next_number = build->next_number;
+	meta->candidates = build->ncandidates;
 	write_directory(index, MAIN_FORKNUM, meta, build->writer.next, build->slabs, build->nslabs);
 	return result;
 }

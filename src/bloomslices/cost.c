@@ -30,6 +30,18 @@
 /* Of the 64 bytes of each row, or of a slice: about a third of a microsecond. */
 #define OPERATIONS_PER_PAGE		20
 
+/*
+ * Of a page of the bits of a raw row.  A scan of the table reads a page of TOAST in its
+ * place, which the planner does not count.
+ */
+#define RAW_PAGE				0.01
+
+/*
+ * What a candidate costs in an order, in tuples of a scan: it is fetched by itself, and
+ * copied to a queue.  Measured: five times a scan that sorts.
+ */
+#define REORDER_TUPLES			5
+
 /* Above that of every other plan. */
 #define FORBIDDEN_COST			1e12
 
@@ -99,7 +111,8 @@ clause_work(const SlicesMeta *meta, Work work)
 {
 	const SlabCounts *counts = &meta->counts;
 	uint32		nblocks = meta->shape.nblocks;
-	double		pages = counts->list_pages + counts->raw * slab_work(1, slab_pages(SLAB_RAW, 1, nblocks), work);
+	double		pages = counts->list_pages +
+		counts->raw * slab_work(1, slab_pages(SLAB_RAW, 1, nblocks), work) * RAW_PAGE;
 
 	for (uint32 i = 0; i < lengthof(counts->tiled); i++)
 	{
@@ -146,11 +159,13 @@ index_work(PlannerInfo *root, const IndexPath *path, const SlicesMeta *meta)
 	return pages;
 }
 
-/* Pages that one search reads. */
+/* Pages that one search reads, and rows that it returns whatever it asks. */
 static double
-search_work(PlannerInfo *root, const IndexPath *path)
+search_work(PlannerInfo *root, const IndexPath *path, double *candidates)
 {
 	double		pages = 1 + ceil(path->indexinfo->tuples / BF_TILE_ROWS);
+
+	*candidates = 0;
 
 	if (!path->indexinfo->hypothetical)
 	{
@@ -159,6 +174,7 @@ search_work(PlannerInfo *root, const IndexPath *path)
 
 		read_slices_meta(index, &meta);
 		pages = index_work(root, path, &meta);
+		*candidates = Min(meta.candidates, path->indexinfo->rel->tuples);
 		index_close(index, NoLock);
 	}
 	return pages;
@@ -173,18 +189,43 @@ path_selectivity(PlannerInfo *root, const IndexPath *path)
 								  path->indexinfo->rel->relid, JOIN_INNER, NULL);
 }
 
+static Cost
+evaluation_cost(PlannerInfo *root, List *expressions)
+{
+	QualCost	cost;
+
+	cost_qual_eval(&cost, expressions, root);
+	return cost.per_tuple;
+}
+
+/* Do quals hide rows of the table, as row-level security does? */
+static bool
+has_security_quals(const PlannerInfo *root, const RelOptInfo *table)
+{
+	ListCell   *lc;
+
+	foreach(lc, table->baserestrictinfo)
+	{
+		if (lfirst_node(RestrictInfo, lc)->security_level < root->qual_security_level)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The planner takes any index for an index-only scan of a query that needs no column, as
  * count(*).  But a search keeps no page pinned: VACUUM could remove a row that it has
  * found, and mark the row's page as all-visible.
  *
  * It also takes one for several distances.  But the executor compares no further than two
- * rows whose first distance is NULL.
+ * rows whose first distance is NULL.  And it computes distances anew before the quals
+ * that hide rows: a hidden filter of another element type would raise an error.
  */
 static bool
-is_forbidden(const IndexPath *path)
+is_forbidden(const PlannerInfo *root, const IndexPath *path)
 {
-	return path->path.pathtype == T_IndexOnlyScan || list_length(path->indexorderbys) > 1;
+	return path->path.pathtype == T_IndexOnlyScan || list_length(path->indexorderbys) > 1 ||
+		(path->indexorderbys != NIL && has_security_quals(root, path->indexinfo->rel));
 }
 
 static void
@@ -197,14 +238,15 @@ forbid(IndexPath *path, Cost *startup, Cost *total)
 
 /*
  * All of it comes before the first row.  The rows come in the order of the table, or of
- * their distance.
+ * their distance; then candidates are read before all others.
  */
 void
 bloomslices_costestimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup,
 						 Cost *total, Selectivity *selectivity, double *correlation, double *pages)
 {
 	const IndexOptInfo *index = path->indexinfo;
-	double		work = search_work(root, path);
+	double		candidates;
+	double		work = search_work(root, path, &candidates);
 	double		fetched = work;
 	double		page_cost;
 	double		rows;
@@ -213,14 +255,17 @@ bloomslices_costestimate(PlannerInfo *root, IndexPath *path, double loop_count, 
 	if (loop_count > 1)
 		fetched = index_pages_fetched(work * loop_count, index->pages, index->pages, root) / loop_count;
 	get_tablespace_page_costs(index->reltablespace, NULL, &page_cost);
-	*selectivity = path_selectivity(root, path);
-	rows = *selectivity * index->rel->tuples;
+	rows = Min(path_selectivity(root, path) * index->rel->tuples + candidates, index->rel->tuples);
+	*selectivity = rows / Max(index->rel->tuples, 1);
 	*startup = fetched * page_cost + work * OPERATIONS_PER_PAGE * cpu_operator_cost + rows * cpu_index_tuple_cost +
 		index_other_operands_eval_cost(root, get_quals_from_indexclauses(path->indexclauses)) +
 		index_other_operands_eval_cost(root, path->indexorderbys);
-	*total = *startup;
+	if (path->indexorderbys != NIL)
+		*startup += candidates * (evaluation_cost(root, path->indexorderbys) + REORDER_TUPLES * cpu_tuple_cost) +
+			Min(candidates, index->rel->pages) * page_cost;
+	*total = *startup + candidates * evaluation_cost(root, get_quals_from_indexclauses(path->indexclauses));
 	*correlation = path->indexorderbys == NIL ? 1 : 0;
 	*pages = work;
-	if (is_forbidden(path))
+	if (is_forbidden(root, path))
 		forbid(path, startup, total);
 }

@@ -214,6 +214,16 @@ write_meta(Relation index, const SlicesMeta *meta)
 }
 
 void
+set_candidates(Relation index, uint32 candidates)
+{
+	Directory  *directory = lock_slices_directory(index);
+
+	directory->meta.candidates = candidates;
+	write_meta(index, &directory->meta);
+	unlock_slices_directory(index, directory);
+}
+
+void
 set_slices_shape(Relation index, Directory *directory, const SlicesShape *shape)
 {
 	directory->meta.shape = *shape;

@@ -23,6 +23,15 @@ can_give_shape(const bf_filter *filter)
 		!bf_is_empty(filter);
 }
 
+/* Would most bits be set, so that they rule out hardly any key? */
+static bool
+would_saturate(const SlicesShape *shape, const bf_filter *filter)
+{
+	uint64		nbits = (uint64) shape->nblocks * BF_BLOCK_BITS;
+
+	return filter->sparse ? filter->nhashes > nbits / shape->k : filter->params.m > 2 * nbits;
+}
+
 static RowKind
 kind_of(const SlicesShape *shape, const bf_filter *filter)
 {
@@ -35,6 +44,8 @@ kind_of(const SlicesShape *shape, const bf_filter *filter)
 		return ROW_CANDIDATE;
 	if (params->k == shape->k && bf_shape_of(params).nblocks == shape->nblocks)
 		return filter->sparse ? ROW_SPARSE : ROW_EXACT;
+	if (would_saturate(shape, filter))
+		return ROW_CANDIDATE;
 	return filter->sparse || params->k >= shape->k ? ROW_FLAGGED : ROW_CANDIDATE;
 }
 

@@ -92,6 +92,46 @@ bloomslices_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, Inde
 	return removal.stats;
 }
 
+static uint32
+candidates_of_slab(Relation index, const Slab *slab, BufferAccessStrategy strategy)
+{
+	uint32		n = 0;
+
+	for (uint32 number = 0; number < rows_pages_of(slab); number++)
+	{
+		Buffer		buffer;
+		Page		page;
+
+		vacuum_delay();
+		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_SHARE, strategy);
+		if (!BufferIsValid(buffer))
+			report_slices_damage(index, slab->first + number);
+		page = BufferGetPage(buffer);
+		for (uint32 i = 0; i < slices_fields(page)->used; i++)
+			n += slices_rows(page)[i].kind == ROW_CANDIDATE;
+		UnlockReleaseBuffer(buffer);
+	}
+	return n;
+}
+
+/* Tells the planner how many rows each search returns. */
+static void
+count_candidates(Relation index, BufferAccessStrategy strategy)
+{
+	Directory  *directory = read_slices_directory(index);
+	uint32		before = directory->meta.candidates;
+	uint32		n = 0;
+
+	for (uint32 i = 0; i < directory->nslabs; i++)
+	{
+		if (directory->slabs[i].kind == SLAB_LIST)
+			n += candidates_of_slab(index, &directory->slabs[i], strategy);
+	}
+	free_slices_directory(directory);
+	if (n != before)
+		set_candidates(index, n);
+}
+
 static BlockNumber
 free_pages(Relation index)
 {
@@ -123,6 +163,7 @@ bloomslices_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		stats->estimated_count = info->estimated_count || RelationGetIndexPredicate(info->index) != NIL;
 	}
 	merge_slices(info->index, info->strategy);
+	count_candidates(info->index, info->strategy);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);
 	stats->pages_free = free_pages(info->index);
 	return stats;

@@ -271,6 +271,42 @@ FROM unnest(ARRAY['f @> 7', 'bloom_contains_any(f, %L::int[])', 'bloom_contains_
     (SELECT array_agg(i)::text keys FROM generate_series(1, 40) i) k;
 SELECT is(pg_temp.plan_of('SELECT id FROM few WHERE f @> 7'), 'Seq Scan', 'no index for 5 rows');
 
+-- An index whose rows must all be tested again is worse than a scan, and than an index of the right shape.
+CREATE FUNCTION pg_temp.index_of(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    PERFORM set_config(name, 'on', true) FROM unnest('{enable_seqscan,enable_indexscan,enable_bitmapscan}'::text[]) name;
+    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO STRICT plan;
+    RETURN coalesce(substring(plan::text FROM '"Index Name": "(\w+)"'), 'none');
+END
+$$;
+CREATE FUNCTION pg_temp.questions() RETURNS SETOF text LANGUAGE sql AS $$
+    VALUES ('SELECT count(*) FROM generate_series(1, 50) g JOIN reshaped ON f @> g'),
+        ('SELECT count(*) FROM reshaped WHERE f @> 7'), ('SELECT id FROM reshaped ORDER BY f <-> bloom_query(ARRAY[1, 2, 3]) LIMIT 5')
+$$;
+CREATE TABLE reshaped AS SELECT id, f FROM priced;
+CREATE INDEX reshaped_seed ON reshaped USING bloomslices (f) WITH (expected_items = 200, seed = 1);
+ANALYZE reshaped;
+SELECT is(pg_temp.index_of(q), 'none', 'another seed: ' || q) FROM pg_temp.questions() q;
+CREATE INDEX reshaped_small ON reshaped USING bloomslices (f) WITH (expected_items = 5);
+SELECT is(pg_temp.index_of(q), 'none', 'far too small: ' || q) FROM pg_temp.questions() q;
+CREATE INDEX reshaped_f ON reshaped USING bloomslices (f);
+SELECT is(pg_temp.index_of(q), 'reshaped_f', 'beside the right one: ' || q) FROM pg_temp.questions() q;
+
+-- A policy hides filters of another type from a distance, too.
+CREATE TABLE tenants AS SELECT 'us' AS tenant, id, f FROM priced;
+CREATE INDEX tenants_f ON tenants USING bloomslices (f);
+INSERT INTO tenants SELECT 'them', 0, bloom_agg('a'::text, 200);
+ANALYZE tenants;
+CREATE ROLE bloomslices_tenant;
+GRANT SELECT ON tenants TO bloomslices_tenant;
+ALTER TABLE tenants ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON tenants TO bloomslices_tenant USING (tenant = 'us');
+SET LOCAL ROLE bloomslices_tenant;
+SELECT lives_ok('SELECT id FROM tenants ORDER BY f <-> bloom_query(ARRAY[1, 2, 2000000000]) LIMIT 2', 'hidden rows raise no error');
+RESET ROLE;
+
 -- Large filters, each a slab of its own.
 CREATE TABLE large (id int, f bloomfilter);
 INSERT INTO large SELECT i, (SELECT bloom_agg(i * 1000 + j, 50000, 0.01) FROM generate_series(1, 12000) j) FROM generate_series(1, 6) i;
@@ -280,6 +316,9 @@ INSERT INTO large VALUES (10, bloom_create(50000, 0.01)), (11, bloom_add(bloom_c
 SELECT is(pg_temp.difference(format('SELECT ctid FROM large WHERE f @> %s', k)), NULL, 'large: ' || k)
 FROM unnest(ARRAY[1001, 5000, 12345, 20999, -4]) k;
 SELECT is(bloomslices_check('large_f')::text, '', 'large: bloomslices_check');
+INSERT INTO large SELECT 12 + i, f FROM large, generate_series(1, 60) i;
+ANALYZE large;
+SELECT is(pg_temp.index_of('SELECT id FROM large WHERE f @> 5000001'), 'large_f', 'many slabs of a row beside as many TOAST values');
 
 -- Operator classes that cannot work. INFO messages are no output.
 SET LOCAL client_min_messages = error;

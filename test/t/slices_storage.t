@@ -218,7 +218,7 @@ def directory_of(session, index):
     data = bytes.fromhex(data)
     (next_number,), (npages,) = struct.unpack_from("=Q", data, 88), struct.unpack_from("=I", data, 112)
     slabs = []
-    for page in struct.unpack_from(f"={npages}I", data, 168):
+    for page in struct.unpack_from(f"={npages}I", data, 172):
         (used,) = struct.unpack_from("=I", data, 8192 * page + 44)
         slabs += [struct.unpack_from("=QIIHHI", data, 8192 * page + 64 + 24 * i) for i in range(used)]
     return next_number, {number: tuple(slab) for number, *slab in slabs if slab[2] != 0}, slabs
@@ -244,6 +244,23 @@ def numbers():
             known.update(slabs)
             last = next_number
         ok(not wrong and len(known) > 20, f"{len(known)} slabs have numbers of their own", *wrong[:5])
+
+
+def candidates():
+    """VACUUM counts for the planner the rows that each search returns."""
+    with Session() as session:
+        session.ask("CREATE TABLE mixed (id int, f bloomfilter) WITH (autovacuum_enabled = off); "
+                    "CREATE INDEX mixed_f ON mixed USING bloomslices (f)")
+        session.ask(f"INSERT INTO mixed {filters(50, 300, 100)}")
+        session.ask(f"INSERT INTO mixed {filters(50, 200, 100, seed=1, first=300)}")
+        counts = []
+        for change in "", "DELETE FROM mixed WHERE id > 450", "REINDEX INDEX mixed_f", "DELETE FROM mixed WHERE id > 300":
+            session.ask(change or "SELECT")
+            session.ask("VACUUM mixed")
+            session.ask("CHECKPOINT")
+            (data,) = session.ask("SELECT encode(pg_read_binary_file(pg_relation_filepath('mixed_f'), 168, 4), 'hex')")
+            counts += struct.unpack("=I", bytes.fromhex(data))
+        same(counts, [200, 150, 150, 0], "VACUUM counts candidates")
 
 
 def definitions():
@@ -382,4 +399,4 @@ def sessions():
 
 
 run(contents_of_every_kind, few_rows, scan_over_merges, shape_by_two_sessions, large_filters, rows_in_the_making, nulls_only, space,
-    numbers, definitions, sessions)  # fmt: skip
+    numbers, candidates, definitions, sessions)  # fmt: skip
