@@ -71,6 +71,12 @@
 #define count_search(scan) ((void) ((scan)->instrument != NULL && (scan)->instrument->nsearches++))
 #endif
 
+#if PG_VERSION_NUM < 170000
+#define estimated_array_length(root, array) ((void) (root), estimate_array_length(array))
+#else
+#define estimated_array_length(root, array) estimate_array_length(root, array)
+#endif
+
 /* PostgreSQL 19 keeps what the handler of an access method returns, other versions free it. */
 #if PG_VERSION_NUM < 190000
 #define ACCESS_METHOD_RESULT(routine) \

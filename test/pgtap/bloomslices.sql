@@ -307,6 +307,22 @@ SET LOCAL ROLE bloomslices_tenant;
 SELECT lives_ok('SELECT id FROM tenants ORDER BY f <-> bloom_query(ARRAY[1, 2, 2000000000]) LIMIT 2', 'hidden rows raise no error');
 RESET ROLE;
 
+-- Arrays of queries and filters, whose plans search by the index for each value.
+SELECT is(pg_temp.outcome(q, 'Bitmap Index Scan'), pg_temp.outcome(q, 'Seq Scan'), left(q, 80))
+FROM (SELECT array_agg(f) AS filters FROM priced WHERE id IN (3, 4)) a, LATERAL (VALUES
+    ('SELECT id FROM priced WHERE f @@ ANY (ARRAY[bloom_query(7), bloom_query(8)]) ORDER BY id'),
+    ('SELECT id FROM priced WHERE f @@ ANY (ARRAY(SELECT bloom_query(i) FROM generate_series(1, 5) i)) ORDER BY id'),
+    (format('SELECT id FROM priced WHERE f @>= ANY (%L::bloomfilter[]) ORDER BY id', filters))) v (q);
+
+-- Arguments that an SQL function uses twice are priced without a planner.
+CREATE FUNCTION pg_temp.twice(b int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT b + b';
+CREATE FUNCTION pg_temp.either(b boolean) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT b OR b';
+SELECT is(sum(pg_temp.twice(bloom_hits(f, ARRAY[7, id]))), sum(2 * bloom_hits(f, ARRAY[7, id])), 'bloom_hits in a function')
+FROM priced;
+SELECT is(count(*) FILTER (WHERE pg_temp.either(bloom_contains_least(f, ARRAY[7, id], 1))),
+    count(*) FILTER (WHERE pg_temp.either(f @@ bloom_query(ARRAY[7, id], 1))), 'bloom_contains_least and @@ in a function')
+FROM priced;
+
 -- Large filters, each a slab of its own.
 CREATE TABLE large (id int, f bloomfilter);
 INSERT INTO large SELECT i, (SELECT bloom_agg(i * 1000 + j, 50000, 0.01) FROM generate_series(1, 12000) j) FROM generate_series(1, 6) i;
