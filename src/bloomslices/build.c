@@ -356,15 +356,12 @@ write_directory(Relation index, ForkNumber fork, SlicesMeta *meta, BlockNumber f
 	write_new_slices_meta(index, fork, meta);
 }
 
-IndexBuildResult *
-bloomslices_build(Relation heap, Relation index, struct IndexInfo *info)
+static void
+build_slices(Relation heap, Relation index, struct IndexInfo *info, IndexBuildResult *result)
 {
-	IndexBuildResult *result = palloc0(sizeof(*result));
 	Build	   *build = palloc0(sizeof(Build));
 	SlicesMeta *meta = palloc0(sizeof(SlicesMeta));
 
-	if (RelationGetNumberOfBlocks(index) != 0)
-		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
 	build->writer = (PageWriter) {.index = index, .next = SLICES_META_PAGE + 1};
 	build->shape = sample_shape(heap, index, info);
 	build->next_number = 1;
@@ -376,6 +373,21 @@ bloomslices_build(Relation heap, Relation index, struct IndexInfo *info)
 	meta->shape = build->shape;
 	meta->next_number = build->next_number;
 	write_directory(index, MAIN_FORKNUM, meta, build->writer.next, build->slabs, build->nslabs);
+}
+
+/* One command builds the indexes of all partitions, so each build frees its memory. */
+IndexBuildResult *
+bloomslices_build(Relation heap, Relation index, struct IndexInfo *info)
+{
+	IndexBuildResult *result = palloc0(sizeof(*result));
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "bloomslices build", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
+	build_slices(heap, index, info, result);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
 	return result;
 }
 
