@@ -163,7 +163,8 @@ typedef struct SlicesMeta
 	uint32		ndirectory;		/* pages */
 	uint32		checksum;		/* of all other fields */
 	SlabCounts	counts;			/* of the slabs in the directory */
-	uint32		candidates;		/* rows of ROW_CANDIDATE at the last build or VACUUM */
+	uint32		candidates;		/* rows of ROW_CANDIDATE at the last build or
+								 * VACUUM */
 	BlockNumber directory_pages[MAX_DIRECTORY_PAGES];
 } SlicesMeta;
 
