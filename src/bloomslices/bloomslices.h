@@ -299,8 +299,8 @@ extern bool lock_slab_page(Relation index, const Directory *directory, const Sla
  */
 extern Buffer try_slab_page(Relation index, const Slab *slab, uint32 number, int mode, BufferAccessStrategy strategy);
 
-/* The same for a pinned buffer, which is released if it has another page. */
-extern Buffer lock_if_slab_page(Buffer buffer, const Slab *slab, uint32 number, int mode);
+/* The same for a pinned buffer, which is released if it has another page: then false. */
+extern bool lock_if_slab_page(Buffer buffer, const Slab *slab, uint32 number, int mode);
 
 /* Makes the file as long as that.  No buffer may be locked: others wait for I/O. */
 extern void extend_slices(Relation index, ForkNumber fork, BlockNumber nblocks);

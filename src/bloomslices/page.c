@@ -129,15 +129,15 @@ write_new_slices_meta(Relation index, ForkNumber fork, SlicesMeta *meta)
 	write_slices_page(index, fork, SLICES_META_PAGE, NULL, &fields, meta, meta_size(meta));
 }
 
-Buffer
+bool
 lock_if_slab_page(Buffer buffer, const Slab *slab, uint32 number, int mode)
 {
 	Assert(number < slab->npages);
 	LockBuffer(buffer, mode);
 	if (likely(is_slices_page(BufferGetPage(buffer), slab_page_kind(slab, number), slab->number, number)))
-		return buffer;
+		return true;
 	UnlockReleaseBuffer(buffer);
-	return InvalidBuffer;
+	return false;
 }
 
 Buffer
@@ -145,7 +145,7 @@ try_slab_page(Relation index, const Slab *slab, uint32 number, int mode, BufferA
 {
 	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, slab->first + number, RBM_NORMAL, strategy);
 
-	return lock_if_slab_page(buffer, slab, number, mode);
+	return lock_if_slab_page(buffer, slab, number, mode) ? buffer : InvalidBuffer;
 }
 
 bool
@@ -153,7 +153,7 @@ lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uin
 {
 	SlicesMeta	meta;
 
-	if (likely(BufferIsValid(lock_if_slab_page(buffer, slab, number, BUFFER_LOCK_SHARE))))
+	if (likely(lock_if_slab_page(buffer, slab, number, BUFFER_LOCK_SHARE)))
 		return true;
 	read_slices_meta(index, &meta);
 	if (meta.directory == directory->meta.directory)
