@@ -299,7 +299,7 @@ def candidates():
         counts = []
         for change in "", "DELETE FROM mixed WHERE id > 450", "REINDEX INDEX mixed_f", "DELETE FROM mixed WHERE id > 300":
             session.ask(change or "SELECT")
-            session.ask("VACUUM mixed")
+            session.ask("VACUUM (INDEX_CLEANUP on) mixed")
             session.ask("CHECKPOINT")
             (data,) = session.ask("SELECT encode(pg_read_binary_file(pg_relation_filepath('mixed_f'), 168, 4), 'hex')")
             counts += struct.unpack("=I", bytes.fromhex(data))
