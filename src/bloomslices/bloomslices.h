@@ -319,6 +319,8 @@ extern Directory *read_slices_directory(Relation index);
 
 extern void free_slices_directory(Directory *directory);
 
+pg_noreturn extern void report_too_large(Relation index);
+
 /* Adds slabs to counts of them. */
 extern void count_slabs(SlabCounts *counts, const Slab *slabs, uint32 nslabs);
 

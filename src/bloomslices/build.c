@@ -345,10 +345,7 @@ write_directory(Relation index, ForkNumber fork, SlicesMeta *meta, BlockNumber f
 {
 	meta->ndirectory = directory_pages_for(nslabs);
 	if (meta->ndirectory > MAX_DIRECTORY_PAGES)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("bloomslices index \"%s\" would be too large", RelationGetRelationName(index)),
-				 errhint("Partition the table, or use smaller filters.")));
+		report_too_large(index);
 	for (uint32 i = 0; i < meta->ndirectory; i++)
 		meta->directory_pages[i] = first + i;
 	count_slabs(&meta->counts, slabs, nslabs);

@@ -260,15 +260,21 @@ clear_merge(SlicesMeta *meta)
 	meta->merge_pages = 0;
 }
 
+void
+report_too_large(Relation index)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("bloomslices index \"%s\" would be too large", RelationGetRelationName(index)),
+			 errhint("Partition the table, or use smaller filters.")));
+}
+
 /* Makes the file reach to the end of a range. */
 static void
 allocate_to_end(Relation index, BlockNumber first, uint64 npages)
 {
 	if (first + npages > MaxBlockNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("bloomslices index \"%s\" would be too large", RelationGetRelationName(index)),
-				 errhint("Partition the table, or use smaller filters.")));
+		report_too_large(index);
 	extend_slices(index, MAIN_FORKNUM, (BlockNumber) (first + npages));
 }
 

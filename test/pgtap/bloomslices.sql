@@ -255,14 +255,17 @@ CREATE INDEX priced_f ON priced USING bloomslices (f);
 CREATE TABLE few AS SELECT * FROM priced LIMIT 5;
 CREATE INDEX few_f ON few USING bloomslices (f);
 ANALYZE priced, few;
-CREATE FUNCTION pg_temp.plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.chosen_plan(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
 BEGIN
     PERFORM set_config(name, 'on', true) FROM unnest('{enable_seqscan,enable_indexscan,enable_bitmapscan}'::text[]) name;
     EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO STRICT plan;
-    RETURN substring(plan::text FROM '"(Index Scan|Bitmap Heap Scan|Seq Scan)"');
+    RETURN plan;
 END
+$$;
+CREATE FUNCTION pg_temp.plan_of(query text) RETURNS text LANGUAGE sql AS $$
+    SELECT substring(pg_temp.chosen_plan(query) FROM '"(Index Scan|Bitmap Heap Scan|Seq Scan)"')
 $$;
 SELECT is(pg_temp.plan_of(format('SELECT id FROM priced WHERE ' || condition, keys)), 'Index Scan', condition)
 FROM unnest(ARRAY['f @> 7', 'bloom_contains_any(f, %L::int[])', 'bloom_contains_all(f, %L::int[])',
@@ -272,14 +275,8 @@ FROM unnest(ARRAY['f @> 7', 'bloom_contains_any(f, %L::int[])', 'bloom_contains_
 SELECT is(pg_temp.plan_of('SELECT id FROM few WHERE f @> 7'), 'Seq Scan', 'no index for 5 rows');
 
 -- An index whose rows must all be tested again is worse than a scan, and than an index of the right shape.
-CREATE FUNCTION pg_temp.index_of(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    plan json;
-BEGIN
-    PERFORM set_config(name, 'on', true) FROM unnest('{enable_seqscan,enable_indexscan,enable_bitmapscan}'::text[]) name;
-    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO STRICT plan;
-    RETURN coalesce(substring(plan::text FROM '"Index Name": "(\w+)"'), 'none');
-END
+CREATE FUNCTION pg_temp.index_of(query text) RETURNS text LANGUAGE sql AS $$
+    SELECT coalesce(substring(pg_temp.chosen_plan(query) FROM '"Index Name": "(\w+)"'), 'none')
 $$;
 CREATE FUNCTION pg_temp.questions() RETURNS SETOF text LANGUAGE sql AS $$
     VALUES ('SELECT count(*) FROM generate_series(1, 50) g JOIN reshaped ON f @> g'),
