@@ -78,7 +78,8 @@ def few_rows():
 
 
 def shape_of_a_sample():
-    """A build takes the commonest shape of the live rows in a sample of blocks, all of a small table; the larger of two."""
+    """A build takes the commonest shape of the live rows in a sample of blocks, all of a small table; the middle one of
+    equally common ones."""
     small, large = filters(60, 400, 100), filters(60, 1000, 300, first=1000)
     info = "SELECT rows, rechecked FROM bloomslices_info('{}')"
     with Session() as session, Session() as reader:
@@ -98,6 +99,10 @@ def shape_of_a_sample():
         session.ask("DELETE FROM equal WHERE id > 1000; REINDEX INDEX equal_f")
         reader.ask("COMMIT")
         same(session.ask(size.format(100, "equal_f")), ["t"], "but not that of filters that are deleted")
+        session.ask("CREATE TABLE sized AS SELECT bloom_agg(i, 1000 * n) AS f FROM generate_series(1, 60) AS n, "
+                    "generate_series(1, 100) AS i GROUP BY n; INSERT INTO sized SELECT bloom_agg(1, 8000000); "
+                    "CREATE INDEX sized_f ON sized USING bloomslices (f)")
+        same(session.ask(size.format(31000, "sized_f")), ["t"], "of 61 sizes it takes the middle one")
         wrong = check(session, "grown_f") + differences(session, "grown", KEYS) + check(session, "equal_f")
         ok(not wrong, "no row is lost", *wrong)
 
