@@ -25,7 +25,7 @@ RELEASED = {
     "1.1.0": ("bloomtype--1.0.0--1.1.0.sql", "c4acac68797e768416f1f5ead09b3fd3e21a013c2fb966489f1dce5e2593749d"),
 }
 # In development before the newest, which is, too: their scripts may still change.
-PENDING = ["1.2.0"]
+PENDING = ["1.2.0", "1.3.0"]
 # Of a released version and of one in development: META.json's status, and the distribution in debian/changelog.
 STATES = {True: ("stable", "unstable"), False: ("testing", "experimental")}
 
