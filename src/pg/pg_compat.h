@@ -36,6 +36,18 @@
 #define object_aclcheck(catalog, object, role, mode) pg_proc_aclcheck(object, role, mode)
 #endif
 
+/* PostgreSQL 16 and 18 added types of joins that return inner rows. */
+#if PG_VERSION_NUM < 160000
+#define is_right_anti_join(type) false
+#else
+#define is_right_anti_join(type) ((type) == JOIN_RIGHT_ANTI)
+#endif
+#if PG_VERSION_NUM < 180000
+#define is_right_semi_join(type) false
+#else
+#define is_right_semi_join(type) ((type) == JOIN_RIGHT_SEMI)
+#endif
+
 /* PostgreSQL 17 renamed the first and added the second, which 15 and 16 do by the setting. */
 #if PG_VERSION_NUM < 170000
 #define MyLocalTransactionId (MyProc->lxid)
@@ -62,10 +74,15 @@
 #define pg_noreturn pg_attribute_noreturn()
 #define vacuum_delay() vacuum_delay_point()
 #define disable_path(path) ((void) (path))
+#define copy_disabled_nodes(to, from) ((void) (from))
 #else
 #define vacuum_delay() vacuum_delay_point(false)
 #define disable_path(path) ((path)->disabled_nodes = 2)
+#define copy_disabled_nodes(to, from) ((to)->disabled_nodes = (from)->disabled_nodes)
 #endif
+
+/* From PostgreSQL 18 on, a scan chooses at its start a function that expects a condition. */
+#define SCANS_REREAD_CONDITION (PG_VERSION_NUM < 180000)
 
 /* PostgreSQL 19 keeps what the handler of an access method returns, other versions free it. */
 #if PG_VERSION_NUM < 190000
@@ -73,6 +90,18 @@
 	memcpy(palloc(sizeof(IndexAmRoutine)), &(routine), sizeof(IndexAmRoutine))
 #else
 #define ACCESS_METHOD_RESULT(routine) (&(routine))
+#endif
+
+/* PostgreSQL 19 tells the planner what EXPLAIN wants. */
+#if PG_VERSION_NUM < 190000
+#define PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursorOptions, ParamListInfo boundParams
+#define PLANNER_ARGUMENTS parse, query_string, cursorOptions, boundParams
+#else
+#define PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursorOptions, ParamListInfo boundParams, \
+	struct ExplainState *es
+#define PLANNER_ARGUMENTS parse, query_string, cursorOptions, boundParams, es
 #endif
 
 #endif							/* PG_COMPAT_H */

@@ -1,0 +1,64 @@
+/*
+ * explain.c
+ *		What EXPLAIN shows of a filter, at its build node.
+ */
+#include "pg/pg_compat.h"
+
+#include "commands/explain.h"
+#include "join/join_filter.h"
+#include "lib/stringinfo.h"
+#include "utils/ruleutils.h"
+
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
+
+/* As it appears in the condition of the scans: "$0 on d.id". */
+static void
+explain_keys(FilterBuild *build, List *ancestors, ExplainState *es)
+{
+	Plan	   *plan = build->css.ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
+	bool		use_prefix = list_length(es->rtable) > 1 || es->verbose;
+	StringInfoData text;
+	ListCell   *cell;
+	const char *separator = "";
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "$%d on ", build->plan.parameter);
+	foreach(cell, ((CustomScan *) plan)->custom_exprs)
+	{
+		appendStringInfo(&text, "%s%s", separator, deparse_expression(lfirst(cell), context, use_prefix, false));
+		separator = ", ";
+	}
+	ExplainPropertyText("Join Filter", text.data, es);
+}
+
+static int
+count_removed(const JoinFilter *filter)
+{
+	int			result = 0;
+	ListCell   *cell;
+
+	foreach(cell, filter->probes)
+		result += ((ProbeSite *) lfirst(cell))->removed;
+	return result;
+}
+
+void
+explain_filter_build(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	FilterBuild *build = (FilterBuild *) node;
+	JoinFilter *filter = build->filter;
+
+	explain_keys(build, ancestors, es);
+	if (!es->analyze || filter == NULL)
+		return;
+	sum_probes(filter);
+	ExplainPropertyInteger("Filter Keys", NULL, filter->keys, es);
+	ExplainPropertyInteger("Filter Size", "kB", (filter->size + 1023) / 1024, es);
+	ExplainPropertyInteger("Rows Probed", NULL, filter->probed, es);
+	ExplainPropertyInteger("Rows Dropped", NULL, filter->dropped, es);
+	ExplainPropertyInteger("Probes Removed", NULL, count_removed(filter), es);
+}

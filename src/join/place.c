@@ -1,0 +1,380 @@
+/*
+ * place.c
+ *		Finds the hash joins of a finished plan, and decides which get a filter.
+ *
+ * A filter must be expected to save more than it costs.  What a dropped row saves, and the
+ * prices, are in nanoseconds of a processor of 2020: only their ratios matter.  Where the
+ * planner's estimates say nothing, the probe is placed, and the execution decides.
+ */
+#include "pg/pg_compat.h"
+
+#include <math.h>
+
+#include "access/hash.h"
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_type.h"
+#include "join/join_filter.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/catcache.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#define PROBE_PRICE			18	/* of a row */
+#define BUILD_PRICE			25	/* of an inner row */
+#define TINY_JOIN_SAVES		32	/* the hash table fits into a fast cache */
+#define JOIN_SAVES			60
+#define SPILLING_JOIN_SAVES	250
+#define NODE_SAVES			30	/* for each node that the row does not reach */
+#define BLOCKING_SAVES		150	/* one of them sorts, groups or hashes */
+#define MOST_PASSING		0.85	/* share of the rows, whatever a dropped one saves */
+#define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
+
+#define TINY_TABLE			(512 * 1024)	/* bytes */
+#define ROW_OVERHEAD		40	/* bytes of a row in a hash table */
+
+typedef struct Walk
+{
+	PlannedStmt *stmt;
+	int			last_node_id;
+	List	   *places;			/* of all filters */
+} Walk;
+
+/*
+ * Finds a hash family with the operator, and its functions for both sides: as
+ * get_op_hash_functions(), which does not tell the family.
+ */
+static bool
+find_hash_family(Oid operator, Oid *family, Oid *outer_hash, Oid *inner_hash)
+{
+	CatCList   *members = SearchSysCacheList1(AMOPOPID, ObjectIdGetDatum(operator));
+	bool		found = false;
+
+	for (int i = 0; i < members->n_members && !found; i++)
+	{
+		Form_pg_amop member = (Form_pg_amop) GETSTRUCT(&members->members[i]->tuple);
+
+		if (member->amopmethod != HASH_AM_OID || member->amopstrategy != HTEqualStrategyNumber)
+			continue;
+		*family = member->amopfamily;
+		*outer_hash = get_opfamily_proc(*family, member->amoplefttype, member->amoplefttype, HASHSTANDARD_PROC);
+		*inner_hash = get_opfamily_proc(*family, member->amoprighttype, member->amoprighttype, HASHSTANDARD_PROC);
+		found = OidIsValid(*outer_hash) && OidIsValid(*inner_hash);
+	}
+	ReleaseSysCacheList(members);
+	return found;
+}
+
+/* Adds a key of a join; false if no filter can have it. */
+static bool
+add_key(JoinKeys *keys, const HashJoin *join, int i)
+{
+	Node	   *outer = list_nth(join->hashkeys, i);
+	Node	   *column = outer;
+	Oid			operator = list_nth_oid(join->hashoperators, i);
+	Oid			family;
+	Oid			outer_hash;
+	Oid			inner_hash;
+
+	while (IsA(column, RelabelType))
+		column = (Node *) ((RelabelType *) column)->arg;
+	if (!IsA(column, Var) || ((Var *) column)->varno != OUTER_VAR || ((Var *) column)->varattno <= 0 ||
+		!op_strict(operator) || !find_hash_family(operator, &family, &outer_hash, &inner_hash))
+		return false;
+	keys->outer = lappend(keys->outer, outer);
+	keys->inner = lappend(keys->inner, list_nth(((Hash *) innerPlan(join))->hashkeys, i));
+	keys->families = lappend_oid(keys->families, family);
+	keys->outer_hashes = lappend_oid(keys->outer_hashes, outer_hash);
+	keys->inner_hashes = lappend_oid(keys->inner_hashes, inner_hash);
+	keys->collations = lappend_oid(keys->collations, list_nth_oid(join->hashcollations, i));
+	return true;
+}
+
+/* What it saves to drop an outer row early. */
+static double
+saving_of_row(const HashJoin *join, const Way *way)
+{
+	const Plan *inner = innerPlan(join)->lefttree;
+	double		bytes = inner->plan_rows * (inner->plan_width + ROW_OVERHEAD);
+	double		saving = bytes > get_hash_memory_limit() ? SPILLING_JOIN_SAVES :
+		bytes > TINY_TABLE ? JOIN_SAVES : TINY_JOIN_SAVES;
+
+	return saving + NODE_SAVES * way->nodes + (way->blocking ? BLOCKING_SAVES : 0);
+}
+
+static double
+most_passing(double saving)
+{
+	return Min(MOST_PASSING, 1 - PROBE_PRICE / saving);
+}
+
+/*
+ * The share of the outer rows that the planner expects to find a match.  Where rows find
+ * several, the size of the result does not tell: then a share that just pays.
+ */
+static double
+expected_passing(const HashJoin *join, const JoinKeys *keys, double saving)
+{
+	double		share = Min(1, join->join.plan.plan_rows / Max(1, outerPlan(join)->plan_rows));
+
+	if (list_length(keys->outer) < list_length(join->hashkeys))
+		share = Max(share, UNKNOWN_PASSING);
+	if (join->join.jointype == JOIN_INNER && !join->join.inner_unique)
+		share = Min(share, most_passing(saving) - 0.05);
+	return share;
+}
+
+static double
+rows_of_places(const Way *way)
+{
+	double		rows = 0;
+	ListCell   *cell;
+
+	foreach(cell, way->places)
+		rows += ((Place *) lfirst(cell))->scan->plan_rows;
+	return rows;
+}
+
+static bool
+should_pay(const HashJoin *join, const Way *way, double passing, double saving)
+{
+	double		rows = rows_of_places(way);
+	double		inner_rows = innerPlan(join)->lefttree->plan_rows;
+
+	return rows >= join_filter_min_rows && passing <= most_passing(saving) &&
+		rows * ((1 - passing) * saving - PROBE_PRICE) >= inner_rows * BUILD_PRICE;
+}
+
+/*
+ * To build first gives up the shortcut for an empty outer side.  It is needed where the
+ * first outer row takes all rows of a scan; a scan that returns row by row lets few pass.
+ */
+static FilterPlan
+plan_filter(const HashJoin *join, const Way *way, int parameter, double saving)
+{
+	const Hash *hash = (const Hash *) innerPlan(join);
+	double		rows = Max(hash->rows_total, hash->plan.lefttree->plan_rows);
+
+	return (FilterPlan) {
+		.parameter = parameter,
+		.outer_hashes = way->keys->outer_hashes,
+		.inner_hashes = way->keys->inner_hashes,
+		.collations = way->keys->collations,
+		.rows = (int) Min(1e6, ceil(rows / 1000)),
+		.most_passing = (int) (1000 * most_passing(saving)),
+		.changing = way->changing,
+		.whole = way->whole,
+		.build_first = way->blocking,
+	};
+}
+
+static void
+insert_build(Walk *walk, HashJoin *join, const Way *way, double passing, double saving)
+{
+	Hash	   *hash = (Hash *) innerPlan(join);
+	int			parameter = list_length(walk->stmt->paramExecTypes);
+	FilterPlan	filter = plan_filter(join, way, parameter, saving);
+	CustomScan *build = make_filter_build(outerPlan(hash), &filter, way->keys->inner);
+	ListCell   *cell;
+
+	build->scan.plan.plan_node_id = ++walk->last_node_id;
+	build->scan.plan.parallel_aware = hash->plan.parallel_aware;
+	outerPlan(hash) = &build->scan.plan;
+	walk->stmt->paramExecTypes = lappend_oid(walk->stmt->paramExecTypes, INTERNALOID);
+	foreach(cell, way->places)
+	{
+		Place	   *place = lfirst(cell);
+
+		place->parameter = parameter;
+		place->passing = passing;
+	}
+	walk->places = list_concat(walk->places, way->places);
+}
+
+/* The external parameters of a join's inner side, but for the one that all of a ModifyTable have. */
+static Bitmapset *
+changing_parameters(const PlannedStmt *stmt, const Plan *hash)
+{
+	Bitmapset  *result = bms_copy(hash->extParam);
+
+	if (IsA(stmt->planTree, ModifyTable))
+		result = bms_del_member(result, ((ModifyTable *) stmt->planTree)->epqParam);
+	return result;
+}
+
+/* Places a filter of these keys, if it is possible and should pay. */
+static bool
+try_keys(Walk *walk, HashJoin *join, const JoinKeys *keys)
+{
+	Plan	   *hash = innerPlan(join);
+	Way			way = {.keys = keys};
+	double		saving;
+	double		passing;
+
+	way.parameters = changing_parameters(walk->stmt, hash);
+	way.changing = way.parameters != NULL;
+	if (may_change(walk->stmt, hash))
+	{
+		/* at any rescan, not only with its parameters */
+		way.changing = true;
+		way.parameters = NULL;
+	}
+	find_places(&way, outerPlan(join));
+	if (way.places == NIL)
+		return false;
+	saving = saving_of_row(join, &way);
+	passing = expected_passing(join, keys, saving);
+	if (join_filters != JOIN_FILTERS_FORCE && !should_pay(join, &way, passing, saving))
+		return false;
+	insert_build(walk, join, &way, passing, saving);
+	return true;
+}
+
+/* Does a join drop outer rows without a match? */
+static bool
+drops_outer(JoinType type)
+{
+	return type == JOIN_INNER || type == JOIN_SEMI || type == JOIN_RIGHT ||
+		is_right_anti_join(type) || is_right_semi_join(type);
+}
+
+/*
+ * All keys in one filter if one place can have them, otherwise the first that works alone.
+ * Volatile functions must be called as often as without a filter, also where that depends
+ * on whether the join reads its outer or its inner side first.
+ */
+static void
+consider_join(Walk *walk, HashJoin *join)
+{
+	int			nkeys = list_length(join->hashkeys);
+	JoinKeys	all = {0};
+	int			added = 0;
+
+	if (!drops_outer(join->join.jointype) || has_volatile_subtree(walk->stmt, outerPlan(join)) ||
+		has_volatile_subtree(walk->stmt, innerPlan(join)))
+		return;
+	for (int i = 0; i < nkeys && added < MAX_JOIN_KEYS; i++)
+		added += add_key(&all, join, i);
+	if (added > 0 && try_keys(walk, join, &all))
+		return;
+	for (int i = 0; i < nkeys && added > 1; i++)
+	{
+		JoinKeys	one = {0};
+
+		if (add_key(&one, join, i) && try_keys(walk, join, &one))
+			return;
+	}
+}
+
+/* Joins further up first: a filter must find the ways below it as the planner made them. */
+static void
+walk_plan(Walk *walk, Plan *plan)
+{
+	ListCell   *cell;
+
+	check_stack_depth();
+	if (IsA(plan, HashJoin))
+		consider_join(walk, (HashJoin *) plan);
+	foreach(cell, child_plans(plan))
+		walk_plan(walk, lfirst(cell));
+}
+
+/* Finds the greatest node id; is there a hash join? */
+static bool
+survey_plan(Walk *walk, const Plan *plan)
+{
+	bool		found = IsA(plan, HashJoin);
+	List	   *children = child_plans(plan);
+	ListCell   *cell;
+
+	check_stack_depth();
+	walk->last_node_id = Max(walk->last_node_id, plan->plan_node_id);
+	foreach(cell, children)
+		found |= survey_plan(walk, lfirst(cell));
+	list_free(children);
+	return found;
+}
+
+static int
+compare_passing(const ListCell *a, const ListCell *b)
+{
+	double		first = ((const Place *) lfirst(a))->passing;
+	double		second = ((const Place *) lfirst(b))->passing;
+
+	return first < second ? -1 : first > second;
+}
+
+/*
+ * The last condition of a scan: it neither sees rows that others drop, nor hides their
+ * errors.  Nodes may share a list, so it is copied.
+ */
+static void
+add_condition(const Place *place, Oid probe)
+{
+	Param	   *filter = makeNode(Param);
+	FuncExpr   *call;
+
+	filter->paramkind = PARAM_EXEC;
+	filter->paramid = place->parameter;
+	filter->paramtype = INTERNALOID;
+	filter->paramtypmod = -1;
+	filter->location = -1;
+	call = makeFuncExpr(probe, BOOLOID, lcons(filter, place->keys), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	place->scan->qual = lappend(list_copy(place->scan->qual), call);
+}
+
+/* A plan that calls a function is made anew when the function changes. */
+static void
+depend_on_function(PlannedStmt *stmt, Oid function)
+{
+	PlanInvalItem *item = makeNode(PlanInvalItem);
+
+	item->cacheId = PROCOID;
+	item->hashValue = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function));
+	stmt->invalItems = lappend(stmt->invalItems, item);
+}
+
+/* The most selective filter of a scan comes first. */
+static void
+add_conditions(Walk *walk, Oid probe)
+{
+	ListCell   *cell;
+
+	if (walk->places == NIL)
+		return;
+	list_sort(walk->places, compare_passing);
+	foreach(cell, walk->places)
+		add_condition(lfirst(cell), probe);
+	depend_on_function(walk->stmt, probe);
+}
+
+void
+place_join_filters(PlannedStmt *stmt)
+{
+	Walk		walk = {.stmt = stmt};
+	bool		has_join;
+	Oid			probe;
+	ListCell   *cell;
+
+	if (stmt->planTree == NULL)
+		return;
+	has_join = survey_plan(&walk, stmt->planTree);
+	foreach(cell, stmt->subplans)
+	{
+		if (lfirst(cell) != NULL)
+			has_join |= survey_plan(&walk, lfirst(cell));
+	}
+	if (!has_join || !OidIsValid(probe = get_probe_function()))
+		return;
+	walk_plan(&walk, stmt->planTree);
+	foreach(cell, stmt->subplans)
+	{
+		if (lfirst(cell) != NULL)
+			walk_plan(&walk, lfirst(cell));
+	}
+	add_conditions(&walk, probe);
+}

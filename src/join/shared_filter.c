@@ -1,0 +1,134 @@
+/*
+ * shared_filter.c
+ *		The filter of a Parallel Hash in dynamic shared memory.
+ *
+ * Every participant adds the inner rows that it reads.  It needs no barrier of its own:
+ * the hash join lets nobody read outer rows before all inner rows are in the hash table,
+ * and the build node has added them before.
+ */
+#include "pg/pg_compat.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "join/join_filter.h"
+#include "storage/dsm.h"
+
+struct SharedFilter
+{
+	pg_atomic_uint64 keys;
+	pg_atomic_uint64 probed;	/* by participants that have ended */
+	pg_atomic_uint64 dropped;
+	uint32		nblocks;
+};
+
+static inline uint8 *
+bits_of(SharedFilter *shared)
+{
+	return (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, shared + 1);
+}
+
+/* Estimates of rows may be low, so there is room for twice as many. */
+static uint32
+shared_blocks(const JoinFilter *filter, int participants)
+{
+	Size		memory = join_filter_memory();
+
+	memory = Min(memory, MaxAllocHugeSize / participants) * participants;
+	return blocks_for_keys(2000.0 * filter->plan->rows, memory);
+}
+
+Size
+shared_filter_size(const JoinFilter *filter, int participants)
+{
+	return sizeof(SharedFilter) + BF_BLOCK_BYTES + (Size) shared_blocks(filter, participants) * BF_BLOCK_BYTES;
+}
+
+/* Before workers start. */
+void
+reset_shared_filter(SharedFilter *shared)
+{
+	pg_atomic_write_u64(&shared->keys, 0);
+	memset(bits_of(shared), 0, (Size) shared->nblocks * BF_BLOCK_BYTES);
+}
+
+/*
+ * The last chance to read what workers have counted: when the leader detaches from the
+ * memory, they have ended.
+ */
+static void
+collect_figures(dsm_segment *segment, Datum pair)
+{
+	void	  **pointers = (void **) DatumGetPointer(pair);
+	JoinFilter *filter = pointers[0];
+	SharedFilter *shared = pointers[1];
+
+	if (!IsTransactionState())
+		return;					/* it aborts: the filter may be gone */
+	filter->probed += pg_atomic_read_u64(&shared->probed);
+	filter->dropped += pg_atomic_read_u64(&shared->dropped);
+	filter->keys = pg_atomic_read_u64(&shared->keys);
+}
+
+void
+initialize_shared_filter(JoinFilter *filter, SharedFilter *shared, ParallelContext *context)
+{
+	pg_atomic_init_u64(&shared->keys, 0);
+	pg_atomic_init_u64(&shared->probed, 0);
+	pg_atomic_init_u64(&shared->dropped, 0);
+	shared->nblocks = shared_blocks(filter, context->nworkers + 1);
+	reset_shared_filter(shared);
+	attach_shared_filter(filter, shared);
+	if (context->seg != NULL)
+	{
+		void	  **pair = MemoryContextAlloc(filter->query_context, 2 * sizeof(void *));
+
+		pair[0] = filter;
+		pair[1] = shared;
+		on_dsm_detach(context->seg, collect_figures, PointerGetDatum(pair));
+	}
+}
+
+void
+attach_shared_filter(JoinFilter *filter, SharedFilter *shared)
+{
+	start_join_filter(filter);
+	filter->shared = shared;
+	filter->bits = bits_of(shared);
+	filter->shape = (bf_shape) {
+		.nblocks = shared->nblocks, .block_bits = BF_BLOCK_BITS, .k = JOIN_FILTER_K
+	};
+	filter->size = (Size) shared->nblocks * BF_BLOCK_BYTES;
+	filter->ready = true;
+}
+
+/* The participant has added its keys.  Until all have, nobody probes. */
+void
+finish_shared_filter(JoinFilter *filter)
+{
+	SharedFilter *shared = filter->shared;
+
+	pg_atomic_fetch_add_u64(&shared->keys, filter->keys);
+	filter->keys = 0;
+}
+
+/* True if the participants added too many keys. */
+bool
+shared_filter_is_full(const JoinFilter *filter)
+{
+	return pg_atomic_read_u64(&filter->shared->keys) > capacity_of_blocks(filter->shape.nblocks);
+}
+
+/* The memory may be gone after this, before the executor's state. */
+void
+detach_shared_filter(JoinFilter *filter)
+{
+	if (filter->shared == NULL)
+		return;
+	sum_probes(filter);
+	pg_atomic_fetch_add_u64(&filter->shared->probed, filter->probed);
+	pg_atomic_fetch_add_u64(&filter->shared->dropped, filter->dropped);
+	filter->probed = filter->dropped = 0;
+	filter->shared = NULL;
+	filter->bits = NULL;
+	filter->ready = false;
+}

@@ -1,0 +1,137 @@
+-- Join filters: where they are placed, where not, and what EXPLAIN shows. That results stay the same is tested by
+-- random queries in t/join_filters.t.
+LOAD 'bloomtype';
+CREATE TABLE sale (id int PRIMARY KEY, item int, shop bigint, price numeric, note text);
+INSERT INTO sale SELECT i, i % 1000, i % 100, i % 10, 'n' || i % 1000 FROM generate_series(1, 20000) AS i;
+CREATE TABLE item (id int PRIMARY KEY, kind int, name text);
+INSERT INTO item SELECT i, i % 10, 'n' || i FROM generate_series(0, 999) AS i;
+CREATE TABLE shop (id smallint, town int);
+INSERT INTO shop SELECT i, i % 5 FROM generate_series(0, 99) AS i;
+CREATE INDEX ON sale (item);
+CREATE TABLE part (k int, v int) PARTITION BY RANGE (v);
+CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM (0) TO (10);
+CREATE TABLE part_2 PARTITION OF part FOR VALUES FROM (10) TO (20);
+INSERT INTO part SELECT i, i % 20 FROM generate_series(1, 5000) AS i;
+VACUUM ANALYZE sale, item, shop, part;
+SET max_parallel_workers_per_gather = 0;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+
+-- the scans that probe a filter
+CREATE FUNCTION probing(query text) RETURNS TABLE (node text, relation text) LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+	RETURN QUERY SELECT scan ->> 'Node Type', coalesce(scan ->> 'Relation Name', scan ->> 'Alias')
+		FROM jsonb_path_query(plan, 'strict $.** ? (@."Filter" like_regex "bloom_join_filter")') AS scan;
+END
+$$;
+-- what the filters of a query did; a probe may see up to 1 % that only seem to match
+CREATE FUNCTION figures(query text)
+RETURNS TABLE (filter text, keys int, size int, probed int, dropped int, removed int) LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT json, ANALYZE) ' || query INTO plan;
+	RETURN QUERY SELECT build ->> 'Join Filter', (build -> 'Filter Keys')::int, (build -> 'Filter Size')::int,
+			(build -> 'Rows Probed')::int, (build -> 'Rows Dropped')::int, (build -> 'Probes Removed')::int
+		FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Join Filter"))') AS build;
+END
+$$;
+
+-- off by default
+SHOW bloomtype.join_filters;
+EXPLAIN (COSTS off) SELECT count(*) FROM sale JOIN item ON sale.item = item.id WHERE kind = 3;
+SET bloomtype.join_filters = maybe;
+SET bloomtype.join_filters = on;
+EXPLAIN (COSTS off) SELECT count(*) FROM sale JOIN item ON sale.item = item.id WHERE kind = 3;
+EXPLAIN (COSTS off, FORMAT yaml) SELECT FROM sale JOIN item ON sale.item = item.id WHERE kind = 3;
+SELECT filter, keys, size, probed, dropped BETWEEN 17500 AND 18000 AS dropped, removed
+FROM figures('SELECT FROM sale JOIN item ON sale.item = item.id WHERE kind = 3');
+-- several filters on one scan, and several keys in one
+EXPLAIN (COSTS off)
+SELECT count(*) FROM sale JOIN item ON sale.item = item.id JOIN shop ON sale.shop = shop.id WHERE kind < 6 AND town = 3;
+EXPLAIN (COSTS off)
+SELECT count(*) FROM sale JOIN item ON sale.item = item.id AND sale.note = item.name WHERE kind = 3;
+-- below a group the filter works on all rows or none
+EXPLAIN (COSTS off)
+SELECT count(*) FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s JOIN item ON item.id = s.item WHERE kind = 3;
+
+-- not worth it: all rows pass, or too few rows come
+SELECT * FROM probing('SELECT FROM sale JOIN item ON sale.item = item.id');
+SELECT * FROM probing('SELECT FROM item JOIN shop ON shop.id = item.id WHERE town = 3');
+SET bloomtype.join_filter_min_rows = 50;
+SELECT * FROM probing('SELECT FROM item JOIN shop ON shop.id = item.id WHERE town = 3');
+RESET bloomtype.join_filter_min_rows;
+
+SET bloomtype.join_filters = force;
+-- types of joins: those that drop rows of the outer side
+SELECT type, (SELECT count(*) FROM probing('SELECT FROM sale ' || type || ' JOIN item ON sale.item = item.id')) AS probes
+FROM unnest(ARRAY['INNER', 'LEFT', 'FULL']) AS type;
+SELECT * FROM probing('SELECT FROM item RIGHT JOIN sale ON sale.item = item.id');
+SELECT * FROM probing('SELECT FROM item LEFT JOIN sale ON sale.item = item.id');
+SELECT * FROM probing('SELECT FROM sale WHERE item IN (SELECT id FROM item)');
+SELECT * FROM probing('SELECT FROM sale WHERE NOT EXISTS (SELECT FROM item WHERE item.id = sale.item)');
+
+-- kinds of scans
+CREATE FUNCTION probing_item(query text) RETURNS TABLE (node text, relation text) LANGUAGE sql AS $$
+	SELECT * FROM probing('SELECT s.* FROM (' || query || ' OFFSET 0) AS s'
+		|| ' JOIN (SELECT id FROM item WHERE id = 3 OFFSET 0) AS i ON s.item = i.id')
+$$;
+SELECT * FROM probing_item('SELECT item FROM sale WHERE price > 2');
+SELECT * FROM probing_item('SELECT item FROM sale TABLESAMPLE system (50)');
+SELECT * FROM probing_item('SELECT item FROM sale WHERE ctid = ANY (ARRAY[''(0,1)'', ''(0,2)'']::tid[])');
+SELECT * FROM probing_item('SELECT item FROM generate_series(1, 9) AS g (item)');
+SELECT * FROM probing_item('SELECT * FROM (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS v (item)');
+SELECT * FROM probing_item('SELECT * FROM json_to_recordset(''[]'') AS j (item int)');
+SELECT * FROM probing_item('SELECT * FROM xmltable(''/a'' PASSING ''<a/>'' COLUMNS item int) AS x');
+SELECT * FROM probing_item('WITH s AS MATERIALIZED (SELECT item FROM sale) SELECT * FROM s');
+SELECT * FROM probing_item('SELECT k AS item FROM part');
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SELECT * FROM probing_item('SELECT item FROM sale WHERE item < 500 AND price > 2');
+SELECT * FROM probing_item('SELECT item FROM sale WHERE item < 500');
+RESET enable_bitmapscan;
+SET enable_indexscan = off;
+SELECT * FROM probing_item('SELECT item FROM sale WHERE item < 500 AND price > 2');
+RESET enable_indexscan;
+RESET enable_seqscan;
+-- a recursive query reads its own rows
+SELECT * FROM probing('WITH RECURSIVE r AS (SELECT 1 AS item UNION SELECT item + 1 FROM r
+	JOIN (SELECT id FROM item WHERE id < 3 OFFSET 0) AS i ON r.item = i.id) SELECT * FROM r');
+
+-- on the way: groups, windows and distinct rows by the key
+SELECT * FROM probing_item('SELECT DISTINCT item, price FROM sale');
+SELECT * FROM probing_item('SELECT item, sum(price) OVER (PARTITION BY item) FROM sale');
+SELECT * FROM probing_item('SELECT item FROM sale ORDER BY price');
+SELECT * FROM probing_item('SELECT item, shop FROM sale UNION ALL SELECT k, v FROM part');
+SELECT * FROM probing_item('SELECT item FROM sale JOIN shop ON shop.id = sale.shop');
+SELECT * FROM probing_item('SELECT item FROM sale LEFT JOIN shop ON shop.id = sale.shop');
+-- not by another column
+SELECT * FROM probing_item('SELECT max(item) AS item FROM sale GROUP BY shop');
+SELECT * FROM probing_item('SELECT item, sum(price) OVER (PARTITION BY shop) FROM sale');
+SELECT * FROM probing_item('SELECT item, count(*) FROM sale GROUP BY GROUPING SETS (item, ())');
+SELECT * FROM probing_item('SELECT item, row_number() OVER () FROM sale');
+-- nor past limits, locks, sets and volatile functions
+SELECT * FROM probing_item('SELECT item FROM sale LIMIT 100');
+SELECT * FROM probing_item('SELECT item FROM sale FOR UPDATE');
+SELECT * FROM probing_item('SELECT item FROM sale EXCEPT SELECT k FROM part');
+SELECT * FROM probing_item('SELECT item, random() FROM sale');
+SELECT * FROM probing_item('SELECT item, generate_series(1, 2) FROM sale');
+-- not a plain column
+SELECT * FROM probing('SELECT FROM sale JOIN item ON sale.item + 1 = item.id');
+
+-- a probe that does not pay is removed, and the rest of the condition stays
+SET bloomtype.join_filter_window = 10;
+SELECT * FROM figures('SELECT FROM sale JOIN item ON sale.item = item.id WHERE price > 2');
+SELECT count(*) FROM sale JOIN item ON sale.item = item.id WHERE price > 2;
+RESET bloomtype.join_filter_window;
+
+-- a user cannot call the probe
+SELECT bloom_join_filter(NULL, 1);
+-- everybody must be able to execute it, or plans do without
+REVOKE EXECUTE ON FUNCTION bloom_join_filter FROM PUBLIC;
+SELECT * FROM probing('SELECT FROM sale JOIN item ON sale.item = item.id');
+GRANT EXECUTE ON FUNCTION bloom_join_filter TO PUBLIC;
+SELECT * FROM probing('SELECT FROM sale JOIN item ON sale.item = item.id');

@@ -1,0 +1,236 @@
+#!/usr/bin/python3 -B
+"""Join filters never change a result: random queries with filters and without, and the ways to a wrong answer one by
+one.
+
+JOIN_QUERIES is the number of random queries, and JOIN_SEED the first one's seed.
+"""
+
+import os
+import time
+
+from join_queries import Queries, tables
+from session import Session, each, in_thread, run
+from tap import note, ok, same
+
+QUERIES = int(os.environ.get("JOIN_QUERIES", "400"))
+SEED = int(os.environ.get("JOIN_SEED", "1"))
+Session.settings = """SET client_min_messages = error; SET statement_timeout = '3s'; SET jit = off; SET min_parallel_table_scan_size = 0;
+    SET min_parallel_index_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; LOAD 'bloomtype';"""
+RESULT_OF_TIMEOUT = "57014"
+
+
+def outcome(session, query):
+    """The rows in an order of their own, or the SQLSTATE, and how often the query called the sequence."""
+    before = session.ask("SELECT last_value FROM calls")
+    rows, state = session.attempt(query)
+    after = session.ask("SELECT last_value FROM calls")
+    return (state, sorted(rows), int(after[0]) - int(before[0]))
+
+
+def dropped(plan):
+    return sum(node.get("Rows Dropped", 0) for node in plan)
+
+
+def compare(seed, counts):
+    """Runs a random query with filters and without; returns what differs, if anything."""
+    queries = Queries(seed)
+    query = queries.query()
+    with Session("; ".join(queries.settings()) + ";") as session:
+        if queries.maybe(0.15):
+            session.ask("SET force_parallel_mode = on" if session.connection.info.server_version < 160000
+                        else "SET debug_parallel_query = on")  # fmt: skip
+        expected = outcome(session, query)
+        counts["compared"] += expected[0] == "00000"
+        if expected[0] == RESULT_OF_TIMEOUT:
+            return None
+        session.ask("SET statement_timeout = '60s'; " + "; ".join(queries.filter_settings()))
+        got = outcome(session, query)
+        if expected[0] == "00000" and queries.maybe(0.25):
+            plan = session.explain(query, ", ANALYZE, TIMING off")
+            counts["explained"] += 1
+            counts["filtered"] += any("Join Filter" in node for node in plan)
+            counts["dropping"] += dropped(plan) > 0
+            counts["removed"] += any(node.get("Probes Removed", 0) > 0 for node in plan)
+        if got != expected:
+            return f"seed {seed}: {expected[0]}, {len(expected[1])} rows, {expected[2]} calls;" \
+                   f" with filters {got[0]}, {len(got[1])} rows, {got[2]} calls\n{query}\n{session.error or ''}"  # fmt: skip
+    return None
+
+
+def test_random_queries():
+    each(*tables())
+    counts = dict.fromkeys(("compared", "explained", "filtered", "dropping", "removed"), 0)
+    different = [one for seed in range(SEED, SEED + QUERIES) if (one := compare(seed, counts))]
+    same(different, [], f"{QUERIES} random queries have the same result with filters and without")
+    note(f"{counts}")
+    ok(counts["compared"] >= 0.9 * QUERIES, "nearly all of them have a result", counts)
+    ok(counts["dropping"] >= 0.3 * counts["explained"], "in many of them filters drop rows", counts)
+    ok(counts["removed"] > 0, "and probes are removed", counts)
+
+
+
+# The ways to a wrong answer
+
+FORCE = "SET bloomtype.join_filters = force;"
+HASH_ONLY = "SET enable_mergejoin = off; SET enable_nestloop = off; SET max_parallel_workers_per_gather = 0;"
+
+
+def both(query, settings=HASH_ONLY, filtered=True, **parameters):
+    """The lines of a query with filters, which must be those without."""
+    with Session(settings, **parameters) as session:
+        expected = session.attempt(query)
+        session.ask(FORCE)
+        plan = session.explain(query)
+        if filtered is not None:
+            same(any("Join Filter" in node for node in plan), filtered, f"a filter is {'' if filtered else 'not '}placed")
+        got = session.attempt(query)
+        ok(sorted(got[0]) == sorted(expected[0]) and got[1] == expected[1], f"same result: {query[:70]}",
+           *(expected[1], len(expected[0]), got[1], len(got[0]), session.error))  # fmt: skip
+        return got
+
+
+def test_half_groups():
+    """Fails if a filter begins or ends in the middle of a group: a group of one row is an error that no complete
+    group causes."""
+    each("CREATE TABLE pairs AS SELECT i / 2 AS k, i FROM generate_series(0, 9999) AS i", "CREATE INDEX ON pairs (k)",
+         "CREATE TABLE wanted AS SELECT i AS k FROM generate_series(10, 4999) AS i WHERE i % 4 <> 0",
+         "CREATE TABLE few AS SELECT 4000 AS k", "VACUUM ANALYZE pairs, wanted, few")  # fmt: skip
+    query = "SELECT * FROM (SELECT k, 1 / (count(*) - 1) AS one FROM pairs GROUP BY k) AS g JOIN {} USING (k)"
+    sorted_groups = HASH_ONLY + "SET enable_hashagg = off; SET enable_sort = off; SET bloomtype.join_filter_window = 1;"
+    same(both(query.format("few"), sorted_groups)[1], "00000", "no group is cut at the first outer row")
+    for settings in sorted_groups, HASH_ONLY + "SET bloomtype.join_filter_window = 1;":
+        same(both(query.format("wanted"), settings)[1], "00000", "no group is cut by a pause")
+    window = "SELECT * FROM (SELECT k, 1 / (count(*) OVER (PARTITION BY k) - 1) AS one FROM pairs) AS g JOIN {} USING (k)"
+    same(both(window.format("wanted"), sorted_groups)[1], "00000", "nor is a partition of a window")
+    # a filter that reaches some of the rows of a group: one child of an Append computes the key
+    partial = """SELECT * FROM (SELECT k, 1 / (count(*) - 2) AS one
+        FROM (SELECT k, i FROM pairs UNION ALL SELECT k + 0, i FROM pairs) AS u GROUP BY k) AS g JOIN few USING (k)"""
+    same(both(partial, HASH_ONLY, filtered=False)[1], "00000", "nor is a group of which a filter reaches a part")
+
+
+def test_changing_inner_side():
+    """Fails if nodes keep rows of a filter whose inner side has changed."""
+    each("CREATE TABLE outer_rows AS SELECT i % 50 AS k, i FROM generate_series(1, 500) AS i",
+         "CREATE TABLE inner_rows AS SELECT i % 50 AS k, i % 7 AS v FROM generate_series(1, 100) AS i",
+         "ANALYZE outer_rows, inner_rows")  # fmt: skip
+    inner = "(SELECT k FROM inner_rows WHERE v = x OFFSET 0) AS i"
+    for outer in ("(SELECT k, i FROM outer_rows ORDER BY i OFFSET 0)", "(SELECT k, count(*) FROM outer_rows GROUP BY k OFFSET 0)",
+                  "(SELECT DISTINCT k FROM outer_rows ORDER BY k OFFSET 0)", "outer_rows",
+                  "(SELECT a.k FROM (SELECT 1 AS one, i FROM outer_rows) AS b JOIN outer_rows AS a USING (i) OFFSET 0)"):  # fmt: skip
+        rows, _ = both(f"SELECT x, (SELECT count(*) FROM {outer} AS o JOIN {inner} ON o.k = i.k)"
+                       " FROM generate_series(0, 7) AS x", filtered=None if outer != "outer_rows" else True)
+        ok(len({row.split("|")[1] for row in rows}) > 1, "the counts differ between rescans", rows)
+
+
+def test_reevaluated_rows():
+    """Fails if EvalPlanQual probes the filter of the query: it asks for row versions that the filter never saw."""
+    each("CREATE TABLE changed (k int, v int)", "INSERT INTO changed SELECT i, 0 FROM generate_series(1, 100) AS i",
+         "CREATE TABLE matched (k int)", "INSERT INTO matched VALUES (5)", "ANALYZE changed, matched")  # fmt: skip
+    for mode in "off", "force":
+        with Session(HASH_ONLY + f"SET bloomtype.join_filters = {mode};") as waiting, Session() as first:
+            first.each("BEGIN", "UPDATE changed SET k = k + 1000", "UPDATE matched SET k = k + 1000")
+            future = in_thread(waiting.ask, "SELECT c.k FROM changed AS c JOIN matched AS m ON c.k = m.k FOR UPDATE")
+            wait_until_blocked(waiting)
+            first.ask("COMMIT")
+            rows = future.result()
+        same(len(rows), 1, f"{mode}: a row that changed with its match is found")
+    with Session(HASH_ONLY + FORCE) as waiting, Session() as first:
+        first.each("BEGIN", "UPDATE changed SET v = v + 1")
+        future = in_thread(waiting.ask, "UPDATE changed SET v = v + 10 FROM matched WHERE changed.k = matched.k RETURNING v")
+        wait_until_blocked(waiting)
+        first.ask("COMMIT")
+        same(future.result(), ["11"], "an update of a row that another one has changed")
+
+
+def wait_until_blocked(session):
+    with Session() as other:
+        for _ in range(600):
+            if other.ask(f"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {session.pid}") == ["t"]:
+                return
+            time.sleep(0.1)
+    raise TimeoutError("the session does not wait for a lock")
+
+
+def test_cached_plans():
+    """Fails if a plan outlives the probe function that it calls."""
+    with Session(HASH_ONLY + FORCE + "SET plan_cache_mode = force_generic_plan;") as session:
+        session.ask("PREPARE counted(int) AS SELECT count(*) FROM pairs JOIN few ON pairs.k = few.k + $1")
+        same(session.ask("EXECUTE counted(1)"), ["2"], "a generic plan")
+        session.ask("BEGIN")
+        session.ask("DROP EXTENSION bloomtype CASCADE")
+        same(session.ask("EXECUTE counted(2)"), ["2"], "the same after DROP EXTENSION")
+        session.ask("ROLLBACK")
+        same(session.ask("EXECUTE counted(3)"), ["2"], "and when that is rolled back")
+        ok(any("Join Filter" in line for line in session.ask("EXPLAIN EXECUTE counted(3)")), "it has a filter again")
+        session.ask("SET bloomtype.join_filters = off; DISCARD PLANS")
+        ok(not any("Join Filter" in line for line in session.ask("EXPLAIN EXECUTE counted(3)")), "and none if off")
+
+
+def test_cursors():
+    """A cursor runs the plan bit by bit, and one with workers without them."""
+    workers = "SET max_parallel_workers_per_gather = 2; SET enable_mergejoin = off; SET enable_nestloop = off;"
+    for settings in HASH_ONLY, workers:
+        with Session(settings + FORCE) as session:
+            session.ask("BEGIN; DECLARE c CURSOR FOR SELECT p.i FROM pairs AS p JOIN wanted USING (k)")
+            got = session.ask("FETCH 1 FROM c") + session.ask("FETCH 10 FROM c") + session.ask("FETCH ALL FROM c")
+            expected = session.ask(f"SET LOCAL bloomtype.join_filters = off;"
+                                   " SELECT p.i FROM pairs AS p JOIN wanted USING (k)")  # fmt: skip
+            same(sorted(got), sorted(expected), "all rows of a cursor")
+            session.ask("DECLARE s SCROLL CURSOR FOR SELECT p.i FROM pairs AS p JOIN wanted USING (k) ORDER BY i")
+            forward = session.ask("FETCH 20 FROM s")
+            back = session.ask("FETCH BACKWARD 19 FROM s")
+            same(back, forward[:19][::-1], "a cursor that goes back")
+
+
+def test_loading():
+    """The library comes with the session, or with the first function of the extension."""
+    before = Session.settings
+    Session.settings = before.replace("LOAD 'bloomtype';", "")
+    query = "EXPLAIN SELECT FROM pairs JOIN few USING (k)"
+    placed = [True, True]
+    with Session(HASH_ONLY, options="-c session_preload_libraries=bloomtype -c bloomtype.join_filters=force") as session:
+        placed[0] = any("Join Filter" in line for line in session.ask(query))
+    with Session(HASH_ONLY + "SET bloomtype.join_filters = force;") as session:
+        ok(not any("Join Filter" in line for line in session.ask(query)), "nothing happens without the library")
+        session.ask("SELECT bloom_create(10)")
+        placed[1] = any("Join Filter" in line for line in session.ask(query))
+    Session.settings = before
+    same(placed, [True, True], "filters by session_preload_libraries, and by a setting before the library comes")
+
+
+def test_memory():
+    """Filters keep to a quarter of what a hash table may take, and give up rather than fail."""
+    each("CREATE TABLE many AS SELECT i AS k FROM generate_series(1, 60000) AS i",
+         "CREATE TABLE probing AS SELECT i * 3 AS k FROM generate_series(1, 100000) AS i", "ANALYZE many, probing")  # fmt: skip
+    with Session(HASH_ONLY + "SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET bloomtype.join_filters = on;") as session:
+        for rows, keeps in (8000, True), (60000, False):
+            plan = session.explain(f"SELECT FROM probing JOIN (SELECT k FROM many WHERE k <= {rows} OFFSET 0) AS m USING (k)",
+                                   ", ANALYZE, TIMING off")  # fmt: skip
+            builds = [node for node in plan if "Join Filter" in node]
+            same(len(builds), 1, f"a filter for {rows} keys")
+            for node in builds:
+                ok(node["Filter Size"] <= 16, "its size", node["Filter Size"])
+                same(node["Rows Dropped"] > 0, keeps, "whether it drops rows")
+
+
+def test_jit():
+    """Fails if JIT code goes on with a probe that has been removed, or loses the rest of the condition."""
+    both("SELECT count(*), sum(i) FROM pairs JOIN wanted USING (k) WHERE i % 3 = 1 AND i > 5",
+         HASH_ONLY + "SET jit = on; SET jit_above_cost = 0; SET jit_inline_above_cost = 0; SET jit_optimize_above_cost = 0;"
+         " SET bloomtype.join_filter_window = 2;")  # fmt: skip
+
+
+def test_figures_of_workers():
+    """The figures of a Parallel Hash are those of all participants, also if a LIMIT ends them."""
+    workers = """SET max_parallel_workers_per_gather = 2; SET enable_mergejoin = off; SET enable_nestloop = off;
+        SET parallel_leader_participation = off; SET bloomtype.join_filters = force;"""
+    with Session(workers) as session:
+        plan = session.explain("SELECT count(*) FROM pairs JOIN few USING (k)", ", ANALYZE, TIMING off")
+        for node in [node for node in plan if "Join Filter" in node]:
+            same(node["Rows Probed"], 10000, "all rows were probed")
+            ok(9900 <= node["Rows Dropped"] <= 9998, "and nearly all dropped", node["Rows Dropped"])
+        ok(any(node.get("Parallel Aware") and "Join Filter" in node for node in plan), "below a Parallel Hash", plan)
+
+
+run(test_half_groups, test_changing_inner_side, test_reevaluated_rows, test_cached_plans, test_cursors, test_loading,
+    test_memory, test_jit, test_figures_of_workers, test_random_queries)  # fmt: skip
