@@ -227,6 +227,20 @@ collect_shared(FilterBuild *build)
 	build->filter->keys = 0;
 }
 
+/* Is there a scan that has not removed its probe? */
+static bool
+is_probed(const JoinFilter *filter)
+{
+	ListCell   *cell;
+
+	foreach(cell, filter->probes)
+	{
+		if (!((const ProbeSite *) lfirst(cell))->removed)
+			return true;
+	}
+	return false;
+}
+
 /*
  * An inner side that cannot change keeps its filter, unless only a part of it was read.
  */
@@ -239,7 +253,7 @@ rescan_build(CustomScanState *node)
 		collect_shared(build);
 	else if (build->filter != NULL && (build->collecting || build->plan.changing))
 	{
-		build->collecting = true;
+		build->collecting = is_probed(build->filter);
 		start_join_filter(build->filter);
 	}
 	if (outerPlanState(node)->chgParam == NULL)

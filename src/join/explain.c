@@ -6,7 +6,6 @@
 
 #include "commands/explain.h"
 #include "join/join_filter.h"
-#include "lib/stringinfo.h"
 #include "utils/ruleutils.h"
 
 #if PG_VERSION_NUM >= 180000
@@ -14,25 +13,26 @@
 #include "commands/explain_state.h"
 #endif
 
-/* As it appears in the condition of the scans: "$0 on d.id". */
+/* The name is what stands in the condition of the scans: "$0". */
 static void
 explain_keys(FilterBuild *build, List *ancestors, ExplainState *es)
 {
 	Plan	   *plan = build->css.ss.ps.plan;
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
 	bool		use_prefix = list_length(es->rtable) > 1 || es->verbose;
-	StringInfoData text;
+	char	   *name = psprintf("$%d", build->plan.parameter);
+	List	   *keys = NIL;
 	ListCell   *cell;
-	const char *separator = "";
 
-	initStringInfo(&text);
-	appendStringInfo(&text, "$%d on ", build->plan.parameter);
 	foreach(cell, ((CustomScan *) plan)->custom_exprs)
+		keys = lappend(keys, deparse_expression(lfirst(cell), context, use_prefix, false));
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+		ExplainPropertyList(psprintf("Filter %s Built From", name), keys, es);
+	else
 	{
-		appendStringInfo(&text, "%s%s", separator, deparse_expression(lfirst(cell), context, use_prefix, false));
-		separator = ", ";
+		ExplainPropertyText("Filter Name", name, es);
+		ExplainPropertyList("Filter Built From", keys, es);
 	}
-	ExplainPropertyText("Join Filter", text.data, es);
 }
 
 static int
@@ -56,7 +56,7 @@ explain_filter_build(CustomScanState *node, List *ancestors, ExplainState *es)
 	if (!es->analyze || filter == NULL)
 		return;
 	sum_probes(filter);
-	ExplainPropertyInteger("Filter Keys", NULL, filter->keys, es);
+	ExplainPropertyInteger("Keys Added", NULL, filter->keys, es);
 	ExplainPropertyInteger("Filter Size", "kB", (filter->size + 1023) / 1024, es);
 	ExplainPropertyInteger("Rows Probed", NULL, filter->probed, es);
 	ExplainPropertyInteger("Rows Dropped", NULL, filter->dropped, es);
