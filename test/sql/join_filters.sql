@@ -34,7 +34,8 @@ DECLARE
 	plan jsonb;
 BEGIN
 	EXECUTE 'EXPLAIN (FORMAT json, ANALYZE) ' || query INTO plan;
-	RETURN QUERY SELECT (build ->> 'Filter Name') || ' ' || (build ->> 'Filter Built From'), (build -> 'Keys Added')::int, (build -> 'Filter Size')::int,
+	RETURN QUERY SELECT (build ->> 'Filter Name') || ' ' || (build ->> 'Filter Built From'),
+			(build -> 'Keys Added')::int, (build -> 'Filter Size')::int,
 			(build -> 'Rows Probed')::int, (build -> 'Rows Dropped')::int, (build -> 'Probes Removed')::int
 		FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Filter Name"))') AS build;
 END

@@ -14,8 +14,9 @@ from tap import note, ok, same
 
 QUERIES = int(os.environ.get("JOIN_QUERIES", "400"))
 SEED = int(os.environ.get("JOIN_SEED", "1"))
-Session.settings = """SET client_min_messages = error; SET statement_timeout = '3s'; SET jit = off; SET min_parallel_table_scan_size = 0;
-    SET min_parallel_index_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; LOAD 'bloomtype';"""
+Session.settings = """SET client_min_messages = error; SET statement_timeout = '3s'; SET jit = off;
+    SET min_parallel_table_scan_size = 0; SET min_parallel_index_scan_size = 0;
+    SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; LOAD 'bloomtype';"""
 RESULT_OF_TIMEOUT = "57014"
 
 
@@ -53,7 +54,8 @@ def compare(seed, counts):
             counts["removed"] += any(node.get("Probes Removed", 0) > 0 for node in plan)
         if got != expected:
             return f"seed {seed}: {expected[0]}, {len(expected[1])} rows, {expected[2]} calls;" \
-                   f" with filters {got[0]}, {len(got[1])} rows, {got[2]} calls\n{query}\n{session.error or ''}"  # fmt: skip
+                   f" with filters {got[0]}, {len(got[1])} rows, {got[2]} calls\n{query}" \
+                   f"\n{session.error or ''}"  # fmt: skip
     return None
 
 
@@ -82,9 +84,11 @@ def both(query, settings=HASH_ONLY, filtered=True, **parameters):
         session.ask(FORCE)
         plan = session.explain(query)
         if filtered is not None:
-            same(any("Filter Name" in node for node in plan), filtered, f"a filter is {'' if filtered else 'not '}placed")
+            same(any("Filter Name" in node for node in plan), filtered,
+                 f"a filter is {'' if filtered else 'not '}placed")  # fmt: skip
         got = session.attempt(query)
-        ok(sorted(got[0]) == sorted(expected[0]) and got[1] == expected[1], f"same result: {' '.join(query.split())[:70]}",
+        ok(sorted(got[0]) == sorted(expected[0]) and got[1] == expected[1],
+           f"same result: {' '.join(query.split())[:70]}",
            *(expected[1], len(expected[0]), got[1], len(got[0]), session.error))  # fmt: skip
         return got
 
@@ -100,7 +104,8 @@ def test_half_groups():
     same(both(query.format("few"), sorted_groups)[1], "00000", "no group is cut at the first outer row")
     for settings in sorted_groups, HASH_ONLY + "SET bloomtype.join_filter_window = 1;":
         same(both(query.format("wanted"), settings)[1], "00000", "no group is cut by a pause")
-    window = "SELECT * FROM (SELECT k, 1 / (count(*) OVER (PARTITION BY k) - 1) AS one FROM pairs) AS g JOIN {} USING (k)"
+    window = """SELECT * FROM (SELECT k, 1 / (count(*) OVER (PARTITION BY k) - 1) AS one FROM pairs) AS g
+        JOIN {} USING (k)"""
     same(both(window.format("wanted"), sorted_groups)[1], "00000", "nor is a partition of a window")
     # a filter that reaches some of the rows of a group: one child of an Append computes the key
     partial = """SELECT * FROM (SELECT k, 1 / (count(*) - 2) AS one
@@ -113,14 +118,29 @@ def test_other_groups():
     each("CREATE COLLATION any_case (PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false)",
          "CREATE TABLE words (w text COLLATE any_case)", "INSERT INTO words VALUES ('a'), ('A'), ('b'), ('A'), ('B')",
          "CREATE TABLE word (w text COLLATE any_case)", "INSERT INTO word VALUES ('a')", "ANALYZE words, word")  # fmt: skip
-    for inner in ("SELECT k, count(*) OVER (PARTITION BY i % 7) AS n FROM pairs", "SELECT k, row_number() OVER (ORDER BY i) AS n FROM pairs",
+    for inner in ("SELECT k, count(*) OVER (PARTITION BY i % 7) AS n FROM pairs",
+                  "SELECT k, row_number() OVER (ORDER BY i) AS n FROM pairs",
                   "SELECT DISTINCT ON (i % 2) k, i AS n FROM pairs WHERE i >= 7999 ORDER BY i % 2, i",
                   "SELECT k, i AS n FROM pairs WHERE k > 3990 ORDER BY i LIMIT 25",
                   "SELECT k, i AS n FROM pairs WHERE k > 3990 ORDER BY i OFFSET 5"):  # fmt: skip
         rows, _ = both(f"SELECT * FROM ({inner}) AS q JOIN few USING (k)", filtered=None)
         ok(rows, "there is a result")
-    same(both("SELECT * FROM (SELECT w, count(*) FROM words GROUP BY w) AS q JOIN word AS o ON q.w COLLATE \"C\" = o.w COLLATE \"C\"",
-              filtered=None)[0], ["a|3|a"], "groups of another equality than that of the join")  # fmt: skip
+    same(both("""SELECT * FROM (SELECT w, count(*) FROM words GROUP BY w) AS q
+              JOIN word AS o ON q.w COLLATE "C" = o.w COLLATE "C" """, filtered=None)[0], ["a|3|a"], "groups of another equality than that of the join")  # fmt: skip
+
+
+def test_equal_values():
+    """Fails if values that SQL takes for equal have different hashes."""
+    pairs = [("smallint", "-1", "bigint", "-1"), ("int", "-5", "smallint", "-5"), ("numeric", "1.0", "numeric", "1.000"),
+             ("float8", "-0", "float8", "0"), ("float4", "-0", "float8", "0"), ("float8", "NaN", "float4", "NaN"),
+             ("text", "a", "varchar", "a"), ("char(5)", "a", "char(3)", "a"), ("numeric", "NaN", "numeric", "NaN"),
+             ("interval", "1 day", "interval", "24 hours"), ("jsonb", "1.0", "jsonb", "1"), ("int[]", "{1}", "int[]", "{1}"),
+             ("timetz", "12:00+00", "timetz", "12:00+00"), ("inet", "10.0.0.1", "inet", "10.0.0.1/32")]  # fmt: skip
+    for number, (left, one, right, other) in enumerate(pairs):
+        each(f"CREATE TABLE left_{number} AS SELECT '{one}'::{left} AS k FROM generate_series(1, 50)",
+             f"CREATE TABLE right_{number} AS SELECT '{other}'::{right} AS k", f"ANALYZE left_{number}, right_{number}")
+        same(both(f"SELECT count(*) FROM left_{number} AS l JOIN right_{number} AS r ON l.k = r.k")[0], ["50"],
+             f"{left} {one} meets {right} {other}")  # fmt: skip
 
 
 def test_changing_inner_side():
@@ -129,7 +149,8 @@ def test_changing_inner_side():
          "CREATE TABLE inner_rows AS SELECT i % 50 AS k, i % 7 AS v FROM generate_series(1, 100) AS i",
          "ANALYZE outer_rows, inner_rows")  # fmt: skip
     inner = "(SELECT k FROM inner_rows WHERE v = x OFFSET 0) AS i"
-    for outer in ("(SELECT k, i FROM outer_rows ORDER BY i OFFSET 0)", "(SELECT k, count(*) FROM outer_rows GROUP BY k OFFSET 0)",
+    for outer in ("(SELECT k, i FROM outer_rows ORDER BY i OFFSET 0)",
+                  "(SELECT k, count(*) FROM outer_rows GROUP BY k OFFSET 0)",
                   "(SELECT DISTINCT k FROM outer_rows ORDER BY k OFFSET 0)", "outer_rows",
                   "(SELECT a.k FROM (SELECT 1 AS one, i FROM outer_rows) AS b JOIN outer_rows AS a USING (i) OFFSET 0)"):  # fmt: skip
         rows, _ = both(f"SELECT x, (SELECT count(*) FROM {outer} AS o JOIN {inner} ON o.k = i.k)"
@@ -151,7 +172,8 @@ def test_reevaluated_rows():
         same(len(rows), 1, f"{mode}: a row that changed with its match is found")
     with Session(HASH_ONLY + FORCE) as waiting, Session() as first:
         first.each("BEGIN", "UPDATE changed SET v = v + 1")
-        future = in_thread(waiting.ask, "UPDATE changed SET v = v + 10 FROM matched WHERE changed.k = matched.k RETURNING v")
+        future = in_thread(waiting.ask, """UPDATE changed SET v = v + 10 FROM matched WHERE changed.k = matched.k
+                           RETURNING v""")  # fmt: skip
         wait_until_blocked(waiting)
         first.ask("COMMIT")
         same(future.result(), ["11"], "an update of a row that another one has changed")
@@ -203,7 +225,8 @@ def test_loading():
     Session.settings = before.replace("LOAD 'bloomtype';", "")
     query = "EXPLAIN SELECT FROM pairs JOIN few USING (k)"
     placed = [True, True]
-    with Session(HASH_ONLY, options="-c session_preload_libraries=bloomtype -c bloomtype.join_filters=force") as session:
+    options = "-c session_preload_libraries=bloomtype -c bloomtype.join_filters=force"
+    with Session(HASH_ONLY, options=options) as session:
         placed[0] = any("Join Filter" in line for line in session.ask(query))
     with Session(HASH_ONLY + "SET bloomtype.join_filters = force;") as session:
         ok(not any("Join Filter" in line for line in session.ask(query)), "nothing happens without the library")
@@ -216,11 +239,13 @@ def test_loading():
 def test_memory():
     """Filters keep to a quarter of what a hash table may take, and give up rather than fail."""
     each("CREATE TABLE many AS SELECT i AS k FROM generate_series(1, 60000) AS i",
-         "CREATE TABLE probing AS SELECT i * 3 AS k FROM generate_series(1, 100000) AS i", "ANALYZE many, probing")  # fmt: skip
-    with Session(HASH_ONLY + "SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET bloomtype.join_filters = on;") as session:
+         "CREATE TABLE probing AS SELECT i * 3 AS k FROM generate_series(1, 100000) AS i",
+         "ANALYZE many, probing")  # fmt: skip
+    small = "SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET bloomtype.join_filters = on;"
+    with Session(HASH_ONLY + small) as session:
         for rows, keeps in (8000, True), (60000, False):
-            plan = session.explain(f"SELECT FROM probing JOIN (SELECT k FROM many WHERE k <= {rows} OFFSET 0) AS m USING (k)",
-                                   ", ANALYZE, TIMING off")  # fmt: skip
+            inner = f"(SELECT k FROM many WHERE k <= {rows} OFFSET 0)"
+            plan = session.explain(f"SELECT FROM probing JOIN {inner} AS m USING (k)", ", ANALYZE, TIMING off")
             builds = [node for node in plan if "Filter Name" in node]
             same(len(builds), 1, f"a filter for {rows} keys")
             for node in builds:
@@ -231,8 +256,18 @@ def test_memory():
 def test_jit():
     """Fails if JIT code goes on with a probe that has been removed, or loses the rest of the condition."""
     both("SELECT count(*), sum(i) FROM pairs JOIN wanted USING (k) WHERE i % 3 = 1 AND i > 5",
-         HASH_ONLY + "SET jit = on; SET jit_above_cost = 0; SET jit_inline_above_cost = 0; SET jit_optimize_above_cost = 0;"
-         " SET bloomtype.join_filter_window = 2;")  # fmt: skip
+         HASH_ONLY + "SET statement_timeout = 0; SET jit = on; SET jit_above_cost = 0; SET jit_inline_above_cost = 0;"
+         " SET jit_optimize_above_cost = 0; SET bloomtype.join_filter_window = 2;")  # fmt: skip
+
+
+def test_parallel_hash():
+    """Fails if a process of a Parallel Hash keeps its inner rows to itself, at first or when the plan runs again."""
+    query = """SELECT v, n FROM (VALUES (1), (2), (3)) AS v (v)
+        LEFT JOIN (SELECT count(*) AS n FROM pairs JOIN wanted USING (k)) AS q ON true"""
+    for launched in 0, 2:
+        rows, _ = both(query, "SET max_parallel_workers_per_gather = 2; SET enable_mergejoin = off; SET enable_nestloop = off;"
+                       f" SET enable_material = off; SET max_parallel_workers = {launched};")  # fmt: skip
+        same(len({row.split("|")[1] for row in rows}), 1, f"{launched} workers: each run of the plan has the same result")
 
 
 def test_figures_of_workers():
@@ -247,5 +282,6 @@ def test_figures_of_workers():
         ok(any(node.get("Parallel Aware") and "Filter Name" in node for node in plan), "below a Parallel Hash", plan)
 
 
-run(test_half_groups, test_other_groups, test_changing_inner_side, test_reevaluated_rows, test_cached_plans, test_cursors, test_loading,
-    test_memory, test_jit, test_figures_of_workers, test_random_queries)  # fmt: skip
+run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_reevaluated_rows,
+    test_cached_plans, test_cursors, test_loading, test_memory, test_jit, test_parallel_hash, test_figures_of_workers,
+    test_random_queries)  # fmt: skip

@@ -76,7 +76,8 @@ class Queries:
         computed = {"v": "count(*)::int AS v"}
         columns = ", ".join(c if c in keys else computed.get(c, f"min({c}) AS {c}") for c in COLUMNS)
         having = self.one("", "", " HAVING count(*) > 1")
-        return f"SELECT {columns} FROM {relation} AS {name} WHERE {self.condition(name)} GROUP BY {', '.join(keys)}{having}"
+        return (f"SELECT {columns} FROM {relation} AS {name} WHERE {self.condition(name)}"
+                f" GROUP BY {', '.join(keys)}{having}")  # fmt: skip
 
     def windowed(self, relation, name, keys):
         columns = ", ".join(COLUMNS[:-1])
@@ -99,12 +100,14 @@ class Queries:
         if kind == 3:
             other = self.name()
             return (f"SELECT {columns} FROM {relation} AS {name} UNION ALL"
-                    f" SELECT {columns} FROM {self.relation(depth - 1)} AS {other} WHERE {self.condition(other)}")  # fmt: skip
+                    f" SELECT {columns} FROM {self.relation(depth - 1)} AS {other}"
+                    f" WHERE {self.condition(other)}")  # fmt: skip
         if kind == 4:
             return (f"SELECT {', '.join(COLUMNS[:-1])}, v + 0 * nextval('calls')::int AS v"
                     f" FROM {relation} AS {name} OFFSET 0")  # fmt: skip
         if kind == 5:
-            return f"SELECT {columns} FROM {relation} AS {name} WHERE {self.condition(name)} ORDER BY {keys[0]} OFFSET 0"
+            return (f"SELECT {columns} FROM {relation} AS {name} WHERE {self.condition(name)}"
+                    f" ORDER BY {keys[0]} OFFSET 0")  # fmt: skip
         if kind == 6:
             return self.join(depth - 1)
         return f"SELECT {columns} FROM {relation} AS {name} WHERE {self.condition(name)} OFFSET 0"
@@ -178,10 +181,11 @@ class Queries:
         result = ["SET work_mem = '%s'" % self.one("64kB", "64kB", "4MB"), "SET hash_mem_multiplier = 1"]
         result += [f"SET {name} = {self.one('on', 'off')}" for name in (
             "enable_mergejoin", "enable_nestloop", "enable_hashagg", "enable_sort", "enable_partitionwise_join",
-            "enable_partitionwise_aggregate", "enable_memoize", "enable_material", "enable_parallel_hash", "enable_seqscan",
-            "parallel_leader_participation")]  # fmt: skip
+            "enable_partitionwise_aggregate", "enable_memoize", "enable_material", "enable_parallel_hash",
+            "enable_seqscan", "parallel_leader_participation")]  # fmt: skip
         result.append(f"SET max_parallel_workers_per_gather = {self.one(0, 0, 2)}")
         return result
 
     def filter_settings(self):
-        return ["SET bloomtype.join_filters = force", f"SET bloomtype.join_filter_window = {self.one(1, 2, 8, 50, 4096)}"]
+        window = self.one(1, 2, 8, 50, 4096)
+        return ["SET bloomtype.join_filters = force", f"SET bloomtype.join_filter_window = {window}"]
