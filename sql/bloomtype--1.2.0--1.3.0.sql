@@ -49,8 +49,14 @@ CREATE FUNCTION bloom_query_sel(internal, oid, internal, integer) RETURNS float8
 COMMENT ON FUNCTION bloom_query_sel(internal, oid, internal, integer) IS
 	'restriction selectivity of @@ for filters';
 
+CREATE FUNCTION bloom_contains_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloomfilter_contains_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_contains_support(internal) IS
+	'planner support of functions that test for keys';
+
 CREATE FUNCTION bloom_matches(filter bloomfilter, query bloomquery) RETURNS boolean
-	AS 'MODULE_PATHNAME', 'bloomfilter_matches' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+	AS 'MODULE_PATHNAME', 'bloomfilter_matches' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
+	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_matches(bloomfilter, bloomquery) IS 'implementation of @@ operator';
 
 CREATE OPERATOR @@ (
@@ -61,7 +67,8 @@ COMMENT ON OPERATOR @@ (bloomfilter, bloomquery) IS
 	'contains as many keys as the query asks for: false is certain, true is probable';
 
 CREATE FUNCTION bloom_absent(filter bloomfilter, query bloomquery) RETURNS integer
-	AS 'MODULE_PATHNAME', 'bloomfilter_absent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+	AS 'MODULE_PATHNAME', 'bloomfilter_absent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
+	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_absent(bloomfilter, bloomquery) IS 'implementation of <-> operator';
 
 CREATE OPERATOR <-> (
@@ -70,13 +77,9 @@ CREATE OPERATOR <-> (
 COMMENT ON OPERATOR <-> (bloomfilter, bloomquery) IS
 	'number of keys that are certainly absent';
 
-CREATE FUNCTION bloom_contains_support(internal) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloomfilter_contains_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_contains_support(internal) IS
-	'planner support of functions that test for keys';
-
 CREATE FUNCTION bloom_hits(filter bloomfilter, keys anycompatiblearray) RETURNS integer
-	AS 'MODULE_PATHNAME', 'bloomfilter_hits' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+	AS 'MODULE_PATHNAME', 'bloomfilter_hits' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
+	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_hits(bloomfilter, anycompatiblearray) IS
 	'number of keys that the filter contains, duplicates each';
 

@@ -1,4 +1,5 @@
-"""Which of many? One key in 500 and in 50,000 stored sets: filters, a table of pairs with a B-tree, and arrays with GIN.
+"""Which of many? One key in 500 and in 50,000 stored sets: filters, the same with an index bloomslices, a table of pairs
+with a B-tree, and arrays with GIN.
 
 A key that is in some set is in three of them on average. Filters have a rate of 0.1 %: the wrong sets that they find
 are one of the figures.
@@ -36,18 +37,24 @@ NEW = "(SELECT DISTINCT id FROM routing_new) AS n WHERE n.id = s.id"
 PAIRS = {"find": "SELECT id FROM {0} WHERE key = %s", "find_all": "SELECT id, key FROM routing_asked JOIN {0} USING (key)",
          "add": "INSERT INTO {0} VALUES (:set, :key)", "add_many": "INSERT INTO {0} SELECT id, key FROM routing_new",
          "insert": "INSERT INTO {0} SELECT :set, key FROM routing_set"}  # fmt: skip
+FILTERS = {"find": "SELECT id FROM {0} WHERE f @> %s",
+           "add": "UPDATE {0} SET f = bloom_add(f, :key::bigint) WHERE id = :set",
+           "add_many": "UPDATE {0} AS s SET f = (SELECT bloom_agg(key, s.f) FROM routing_new AS k WHERE k.id = s.id) FROM " + NEW,
+           "insert": "INSERT INTO {0} SELECT :set, bloom_agg(key, {{keys}}, %g) FROM routing_set" % RATE}  # fmt: skip
+MAKE_FILTERS = ("CREATE TABLE {0} WITH (%s) AS SELECT id, bloom_agg(key, keys, %g) AS f "
+                "FROM routing_members JOIN routing_sizes USING (id) GROUP BY id; "
+                "ALTER TABLE {0} ADD PRIMARY KEY (id)" % (TOASTED, RATE))  # fmt: skip
 PEERS = {
     "bloomfilter": Peer(
-        "routing_filters",
-        "CREATE TABLE routing_filters WITH (%s) AS SELECT id, bloom_agg(key, keys, %g) AS f "
-        "FROM routing_members JOIN routing_sizes USING (id) GROUP BY id; "
-        "ALTER TABLE routing_filters ADD PRIMARY KEY (id)" % (TOASTED, RATE),
-        "SELECT id FROM routing_filters WHERE f @> %s", ({"Node Type": "Seq Scan"},),
-        SETS_FIRST.format("routing_filters", "s.f @> key"),
-        "UPDATE routing_filters SET f = bloom_add(f, :key::bigint) WHERE id = :set",
-        "UPDATE routing_filters AS s SET f = (SELECT bloom_agg(key, s.f) FROM routing_new AS k WHERE k.id = s.id) "
-        "FROM " + NEW,
-        "INSERT INTO routing_filters SELECT :set, bloom_agg(key, {keys}, %g) FROM routing_set" % RATE),
+        "routing_filters", MAKE_FILTERS.format("routing_filters"),
+        plan=({"Node Type": "Seq Scan"},),
+        find_all=SETS_FIRST.format("routing_filters", "s.f @> key"),
+        **{name: sql.format("routing_filters") for name, sql in FILTERS.items()}),
+    "bloomslices": Peer(
+        "routing_sliced", MAKE_FILTERS.format("routing_sliced") + "; CREATE INDEX ON routing_sliced USING bloomslices (f)",
+        plan=({"Node Type": "Index Scan"},),
+        find_all="SELECT id, key FROM routing_asked JOIN routing_sliced ON f @> key",
+        **{name: sql.format("routing_sliced") for name, sql in FILTERS.items()}),
     "B-tree (key)": Peer(
         "routing_pairs",
         "CREATE TABLE routing_pairs WITH (%s) AS SELECT id, key FROM routing_members; "
@@ -144,6 +151,7 @@ class Sets:
         answers = {name: set(self.session_of(peer).ask(peer.find_all)) for name, peer in PEERS.items()}
         exact = answers.pop("GIN on bigint[]")
         found = answers.pop("bloomfilter")
+        agree(self.case, found, answers.pop("bloomslices"))
         agree(self.case, exact, exact & found, *answers.values())
         results.add(self.case, "bloomfilter", self.total, "wrong sets of a key", "sets", [len(found - exact) / KEYS], [])
         results.add(self.case, "bloomfilter", self.total, "right sets of a key", "sets", [len(exact) / KEYS], [])

@@ -135,13 +135,15 @@ def outside():
 def routing():
     """Ratios of the peers to the filter, whose own figure is the first column."""
     rows = read("routing")
-    peers = "B-tree (key)", "GIN on bigint[]"
+    titles = {"bloomslices": "bloomslices", "B-tree (key)": "B-tree", "GIN on bigint[]": "GIN"}
+    measured = {peer for _, peer, *_ in rows}
+    peers = [peer for peer in titles if peer in measured]
     for sets, name in ("500 sets", "500 sets of 2,000 to 20,000 keys"), ("50,000 sets", "50,000 sets of 200 keys"):
         cases = [case for case in dict.fromkeys(case for case, *_ in rows) if case.startswith(sets + ", ")]
         of = {(case, peer, metric): row for (case, peer, _, metric), row in rows.items() if case.startswith(sets)}
         lines = [["bytes", size(of[sets, "bloomfilter", "size"]), *(ratio(of[sets, peer, "size"]) for peer in peers)],
                  ["wrong sets for a key", number(of[sets, "bloomfilter", "wrong sets of a key"]["median"]),
-                  *("none" for _ in peers)]]  # fmt: skip
+                  *("the same" if peer == "bloomslices" else "none" for peer in peers)]]  # fmt: skip
         for case in cases:
             title = case[len(sets) + 2 :].replace("000", ",000")
             adds = (case, "bloomfilter", "WAL") in of
@@ -150,7 +152,7 @@ def routing():
             if adds:
                 lines.append(["the same, WAL", size(of[case, "bloomfilter", "WAL"]),
                               *(number(of[case, peer, "WAL"]["ratio_median"]) for peer in peers)])  # fmt: skip
-        table((name, "bloomfilter", "B-tree", "GIN"), lines)
+        table((name, "bloomfilter", *(titles[peer] for peer in peers)), lines)
 
 
 def percent(row):

@@ -48,7 +48,7 @@ report_no_usable_set(Oid table)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("table \"%s\" has no bloomset index that this transaction can use",
 					get_rel_name(table)),
-			 errdetail("It has none of this column, or one that is invalid or newer than the transaction's snapshot, or the table is not populated.")));
+			 errdetail("It has none of this column, or one that is invalid or may lack rows that the transaction's snapshot sees, or the table is not populated.")));
 }
 
 /* Can a user create a set of the column? */

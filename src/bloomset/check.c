@@ -73,6 +73,16 @@ check_rows(Relation table, Relation index)
 }
 
 static void
+check_valid(Relation index)
+{
+	if (!index->rd_index->indisvalid || !index->rd_index->indisready)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("bloomset index \"%s\" is invalid", RelationGetRelationName(index)),
+				 errhint("REINDEX builds it anew.")));
+}
+
+static void
 check_index(Oid table_oid, Oid index_oid)
 {
 	Relation	table = table_open(table_oid, NoLock);
@@ -86,6 +96,7 @@ check_index(Oid table_oid, Oid index_oid)
 	settings = NewGUCNestLevel();
 	RestrictSearchPath();
 	/* the build of an invalid index may have left no page */
+	check_valid(index);
 	if (!bloomset_can_exclude(index))
 		report_no_usable_set(table_oid);
 	check_pages(index);

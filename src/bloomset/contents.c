@@ -201,8 +201,9 @@ estimated_rows(Oid table_oid)
 #define SMALL_SET	1000
 
 /*
- * REINDEX pays if it merges generations, or forgets more deleted values than the table
- * has rows.  A rate that is above the requested one by chance would be the same again.
+ * REINDEX pays if it makes the set valid, merges generations, or forgets more deleted
+ * values than the table has rows.  A rate that is above the requested one by chance would
+ * be the same again.
  */
 static void
 add_info(SetInfo *info, Relation index)
@@ -229,6 +230,27 @@ add_info(SetInfo *info, Relation index)
 	info->reindex_pays |= meta.ngenerations > 1 || elements > 2 * rows + SMALL_SET;
 }
 
+/* A leaf without a valid set says "maybe" to every value. */
+static void
+add_leaf(SetInfo *info, const SetLeaf *leaf)
+{
+	bool		valid = false;
+
+	for (int i = 0; i < leaf->nindexes; i++)
+	{
+		Relation	index = index_open(leaf->indexes[i], NoLock);
+
+		if (index->rd_index->indisready)
+			add_info(info, index);
+		valid |= index->rd_index->indisvalid && index->rd_index->indisready;
+		index_close(index, NoLock);
+	}
+	if (valid)
+		return;
+	info->current_absent = -INFINITY;
+	info->reindex_pays |= leaf->nindexes > 0;
+}
+
 Datum
 bloomset_info(PG_FUNCTION_ARGS)
 {
@@ -241,19 +263,7 @@ bloomset_info(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "bloomset_info must return a row");
 	for (int i = 0; i < tree.nleaves; i++)
-	{
-		/* "maybe" for every value */
-		if (tree.leaves[i].nindexes == 0)
-			info.current_absent = -INFINITY;
-		for (int j = 0; j < tree.leaves[i].nindexes; j++)
-		{
-			Relation	index = index_open(tree.leaves[i].indexes[j], NoLock);
-
-			if (index->rd_index->indisready)
-				add_info(&info, index);
-			index_close(index, NoLock);
-		}
-	}
+		add_leaf(&info, &tree.leaves[i]);
 	values[0] = Int64GetDatum((int64) info.elements);
 	values[1] = Int64GetDatum((int64) info.capacity);
 	values[2] = Int32GetDatum((int32) info.generations);

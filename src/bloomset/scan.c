@@ -63,6 +63,7 @@ bloomset_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 	double		rows;
 
 	pgstat_count_index_scan(index);
+	count_search(scan);
 	for (int i = 0; i < scan->numberOfKeys; i++)
 	{
 		if (excludes_key(index, &scan->keyData[i]))

@@ -63,7 +63,9 @@ typedef enum RowKind
 {
 	ROW_ABSENT = 0,				/* not published yet, or removed */
 	ROW_EXACT,					/* the bits answer as the filter does */
-	ROW_FLAGGED,				/* the bits contain the filter's: recheck */
+	ROW_SPARSE,					/* of the same parameters; the bits contain
+								 * the filter's: recheck */
+	ROW_FLAGGED,				/* of others; the same */
 	ROW_CANDIDATE,				/* no bits: always recheck */
 	ROW_EMPTY,					/* a filter without elements, no bits */
 	ROW_NULL					/* no bits */
@@ -74,6 +76,12 @@ typedef struct RowEntry
 	ItemPointerData tid;
 	uint16		kind;			/* a RowKind */
 } RowEntry;
+
+static inline bool
+kind_has_bits(RowKind kind)
+{
+	return kind == ROW_EXACT || kind == ROW_SPARSE || kind == ROW_FLAGGED;
+}
 
 #define ROWS_PER_PAGE		(BF_SLICED_BYTES / sizeof(RowEntry))
 
@@ -87,8 +95,9 @@ StaticAssertDecl(sizeof(RowEntry) == 8, "a slab of 8 tiles has one page of rows"
  *   add rows in place.
  * - SLAB_RAW: one row; its blocks in order, 127 a page.  For filters so large that a tile
  *   would take too many pages.  The bits pages exist only if the row is not ROW_ABSENT.
- * - SLAB_SLICES: up to 127 * tiles rows, tiles = 8, 16 ... 512.  A block takes `tiles`
- *   pages of 512 / tiles slices each.  Written once, by a build or a merge.
+ * - SLAB_SLICES: up to 127 * tiles rows, tiles = 4, 8 ... 512; of 4 tiles up to 504.  A
+ *   block takes `tiles` pages of 512 / tiles slices each.  Written once, by a build or a
+ *   merge.
  */
 typedef enum SlabKind
 {
@@ -108,7 +117,9 @@ typedef struct Slab
 	uint64		number;
 	BlockNumber first;			/* page */
 	uint32		npages;
-	uint32		kind;			/* a SlabKind */
+	uint16		kind;			/* a SlabKind */
+	uint16		has_flagged;	/* SLAB_SLICES: 1 if it may have rows of
+								 * ROW_FLAGGED; else 0 */
 	uint32		tiles;			/* of SLAB_SLICES; pages of SLAB_LIST; else 1 */
 } Slab;
 
@@ -130,6 +141,17 @@ typedef struct SlicesShape
 
 #define MAX_DIRECTORY_PAGES	1900
 
+/* The slabs of an index, from which the planner tells what a search reads. */
+typedef struct SlabCounts
+{
+	uint32		list_pages;
+	uint32		raw;
+	uint32		tiled[10];		/* by the binary logarithm of tiles; the first
+								 * are SLAB_TILE */
+} SlabCounts;
+
+StaticAssertDecl(BF_MOST_TILES == 1 << 9, "slabs of every size are counted");
+
 /* The contents of the metapage. */
 typedef struct SlicesMeta
 {
@@ -140,6 +162,8 @@ typedef struct SlicesMeta
 	uint32		merge_pages;
 	uint32		ndirectory;		/* pages */
 	uint32		checksum;		/* of all other fields */
+	SlabCounts	counts;			/* of the slabs in the directory */
+	uint32		candidates;		/* rows of ROW_CANDIDATE at the last build or VACUUM */
 	BlockNumber directory_pages[MAX_DIRECTORY_PAGES];
 } SlicesMeta;
 
@@ -193,7 +217,7 @@ rows_of_slab(const Slab *slab)
 		case SLAB_RAW:
 			return 1;
 		case SLAB_SLICES:
-			return BF_TILE_ROWS * slab->tiles;
+			return bf_sliced_rows(slab->tiles);
 		default:
 			return 0;
 	}
@@ -205,11 +229,24 @@ rows_pages_of(const Slab *slab)
 	return (rows_of_slab(slab) + ROWS_PER_PAGE - 1) / ROWS_PER_PAGE;
 }
 
+static inline PageKind
+slab_page_kind(const Slab *slab, uint32 number)
+{
+	return number < rows_pages_of(slab) ? PAGE_ROWS : PAGE_BITS;
+}
+
 /* The bytes of a slice. */
 static inline uint32
 slice_bytes_of(const Slab *slab)
 {
 	return bf_slice_bytes_of(slab->tiles);
+}
+
+/* The bytes of the slices on a page. */
+static inline uint32
+sliced_page_bytes(const Slab *slab)
+{
+	return BF_BLOCK_BITS / slab->tiles * slice_bytes_of(slab);
 }
 
 static inline bool
@@ -237,7 +274,6 @@ bits_page_of(const Slab *slab, uint32 block, uint32 bit)
 
 pg_noreturn extern void report_slices_damage(Relation index, BlockNumber block);
 extern bool is_bloomslices(Relation index);
-extern void init_slices_page(Page page, PageKind kind, uint64 owner, uint32 number);
 
 /* True if a page is this one and its fields are valid. */
 extern bool is_slices_page(Page page, PageKind kind, uint64 owner, uint32 number);
@@ -245,21 +281,35 @@ extern bool is_slices_page(Page page, PageKind kind, uint64 owner, uint32 number
 /* Copies the metapage; an error if it is damaged. */
 extern void read_slices_meta(Relation index, SlicesMeta *meta);
 
-/* Writes the contents of a metapage, with their checksum. */
+/* Writes the contents of a metapage, with their checksum; the second makes the page. */
 extern void write_slices_meta(Page page, const SlicesMeta *meta);
+extern void write_new_slices_meta(Relation index, ForkNumber fork, SlicesMeta *meta);
 
 /*
- * Reads and locks page `number` of a slab.  InvalidBuffer if it belongs to another
- * slab meanwhile: the caller reads the directory again and starts over.  An error if
- * it is damaged.
+ * Locks page `number` of a slab in shared mode, which is pinned.  If it belongs to another
+ * slab meanwhile, releases it and returns false: the caller reads the directory again and
+ * starts over.  An error if it is damaged.
  */
-extern Buffer lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uint32 number, int mode);
+extern bool lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uint32 number, Buffer buffer);
 
-/* The same for a slab that may be gone: InvalidBuffer also if the page is damaged. */
-extern Buffer try_slab_page(Relation index, const Slab *slab, uint32 number, int mode);
+/*
+ * Reads and locks a page of a slab that may be gone: InvalidBuffer if it belongs to
+ * another slab, or is damaged.
+ */
+extern Buffer try_slab_page(Relation index, const Slab *slab, uint32 number, int mode, BufferAccessStrategy strategy);
 
-/* Reads a page to write it anew, in whatever state it is; it is locked exclusively. */
-extern Buffer take_slices_page(Relation index, ForkNumber fork, BlockNumber block);
+/* The same for a pinned buffer, which is released if it has another page. */
+extern Buffer lock_if_slab_page(Buffer buffer, const Slab *slab, uint32 number, int mode);
+
+/* Makes the file as long as that, in one step.  No buffer may be locked: others wait for I/O. */
+extern void extend_slices(Relation index, ForkNumber fork, BlockNumber nblocks);
+
+/*
+ * Makes a page of the file, in whatever state it is, with its WAL record.  Of the fields
+ * the magic number and the version are set here.
+ */
+extern void write_slices_page(Relation index, ForkNumber fork, BlockNumber block, BufferAccessStrategy strategy,
+							  const SlicesPageFields *fields, const void *contents, Size size);
 
 /* directory.c */
 
@@ -267,6 +317,9 @@ extern Buffer take_slices_page(Relation index, ForkNumber fork, BlockNumber bloc
 extern Directory *read_slices_directory(Relation index);
 
 extern void free_slices_directory(Directory *directory);
+
+/* Adds slabs to counts of them. */
+extern void count_slabs(SlabCounts *counts, const Slab *slabs, uint32 nslabs);
 
 /* The last slab of a kind, or NULL. */
 extern const Slab *last_slab(const Directory *directory, SlabKind kind);
@@ -280,6 +333,9 @@ extern uint32 slab_pages(SlabKind kind, uint32 tiles, uint32 nblocks);
  */
 extern Directory *lock_slices_directory(Relation index);
 extern void unlock_slices_directory(Relation index, Directory *directory);
+
+/* Sets the number of candidates that the planner counts on. */
+extern void set_candidates(Relation index, uint32 candidates);
 
 /* Makes a shape that of the index.  The directory is locked. */
 extern void set_slices_shape(Relation index, Directory *directory, const SlicesShape *shape);
@@ -322,15 +378,11 @@ typedef struct PageWriter
 {
 	Relation	index;
 	BlockNumber next;
-	BlockNumber logged;			/* the pages before this one are logged */
-	bool		log;			/* write WAL, in batches; else the caller does */
+	BufferAccessStrategy strategy;
 } PageWriter;
 
 /* Copies a block of rows first .. first + n - 1 to n * 64 bytes. */
 typedef void (*ReadRows) (void *state, uint32 block, uint64 first, uint32 n, uint8 *rows);
-
-/* Logs what is not logged yet. */
-extern void finish_pages(PageWriter *writer);
 
 /*
  * The best slab for the first of nrows > 0 rows with bits; sets *taken to their
@@ -346,7 +398,7 @@ extern Slab choose_slab(uint32 nblocks, uint64 nrows, Size memory, uint32 *taken
 extern void write_slab(PageWriter *writer, Slab *slab, uint32 nblocks, const RowEntry *entries, uint64 first, uint32 n,
 					   bool is_full, ReadRows read, void *state);
 
-/* Writes the bits pages of a raw slab whose row is row `first`. */
+/* Writes the bits pages of a raw slab, for which the file has room; its row is row `first`. */
 extern void write_raw_bits(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first, ReadRows read,
 						   void *state);
 
@@ -366,7 +418,7 @@ extern IndexBulkDeleteResult *bloomslices_vacuumcleanup(IndexVacuumInfo *info, I
 /* merge.c */
 
 /* Merges slabs where it pays.  The caller has locked the table in ShareUpdateExclusiveLock. */
-extern void merge_slices(Relation index);
+extern void merge_slices(Relation index, BufferAccessStrategy strategy);
 
 /* options.c */
 

@@ -9,7 +9,6 @@
 #include "pg/pg_compat.h"
 
 #include "access/tableam.h"
-#include "access/xloginsert.h"
 #include "bloomslices/bloomslices.h"
 #include "catalog/index.h"
 #include "miscadmin.h"
@@ -46,6 +45,7 @@ typedef struct Build
 	uint32		slabs_room;
 	Size		memory;
 	double		nrows;
+	uint32		ncandidates;
 	SampledRow	sample[SAMPLE_ROWS];
 	uint32		nsampled;
 	Size		sampled_bytes;
@@ -220,10 +220,11 @@ add_row(Build *build, ItemPointer tid, const bf_filter *filter)
 	build->nrows++;
 	if (filter != NULL)
 		entry.kind = slices_row_bits(&build->shape, filter, NULL);
-	if (entry.kind == ROW_EXACT || entry.kind == ROW_FLAGGED)
+	if (kind_has_bits(entry.kind))
 		add_row_with_bits(build, &entry, filter);
 	else
 	{
+		build->ncandidates += entry.kind == ROW_CANDIDATE;
 		append_entry(&build->without_bits, &entry);
 		if (build->without_bits.n == BATCH_ROWS)
 			write_list(build);
@@ -325,22 +326,6 @@ add_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 	close_value(values[0], value);
 }
 
-/* Writes the metapage of a new index. */
-static void
-write_new_meta(Relation index, ForkNumber fork, const SlicesMeta *meta)
-{
-	Buffer		buffer = take_slices_page(index, fork, SLICES_META_PAGE);
-
-	START_CRIT_SECTION();
-	init_slices_page(BufferGetPage(buffer), PAGE_META, 0, 0);
-	write_slices_meta(BufferGetPage(buffer), meta);
-	MarkBufferDirty(buffer);
-	if (fork == INIT_FORKNUM)
-		log_newpage_buffer(buffer, true);
-	END_CRIT_SECTION();
-	UnlockReleaseBuffer(buffer);
-}
-
 static void
 write_directory(Relation index, ForkNumber fork, SlicesMeta *meta, BlockNumber first, const Slab *slabs, uint32 nslabs)
 {
@@ -352,9 +337,11 @@ write_directory(Relation index, ForkNumber fork, SlicesMeta *meta, BlockNumber f
 				 errhint("Partition the table, or use smaller filters.")));
 	for (uint32 i = 0; i < meta->ndirectory; i++)
 		meta->directory_pages[i] = first + i;
+	count_slabs(&meta->counts, slabs, nslabs);
 	meta->directory = meta->next_number++;
+	extend_slices(index, fork, first + meta->ndirectory);
 	write_slices_directory(index, fork, first, meta->ndirectory, meta->directory, slabs, nslabs);
-	write_new_meta(index, fork, meta);
+	write_new_slices_meta(index, fork, meta);
 }
 
 IndexBuildResult *
@@ -366,12 +353,10 @@ bloomslices_build(Relation heap, Relation index, struct IndexInfo *info)
 
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
-	build->writer = (PageWriter) {.index = index, .next = SLICES_META_PAGE + 1, .logged = SLICES_META_PAGE + 1};
+	build->writer = (PageWriter) {.index = index, .next = SLICES_META_PAGE + 1};
 	build->shape = slices_shape_option(index);
 	build->next_number = 1;
 	build->memory = (Size) maintenance_work_mem * 1024;
-	/* makes the metapage, which is written at the end, the first page */
-	UnlockReleaseBuffer(take_slices_page(index, MAIN_FORKNUM, SLICES_META_PAGE));
 	result->heap_tuples = table_index_build_scan(heap, index, info, true, true, add_tuple, build, NULL);
 	use_sample(build);
 	write_rows(build);
@@ -379,9 +364,8 @@ bloomslices_build(Relation heap, Relation index, struct IndexInfo *info)
 	result->index_tuples = build->nrows;
 	meta->shape = build->shape;
 	meta->next_number = build->next_number;
+	meta->candidates = build->ncandidates;
 	write_directory(index, MAIN_FORKNUM, meta, build->writer.next, build->slabs, build->nslabs);
-	if (RelationNeedsWAL(index))
-		log_newpage_range(index, MAIN_FORKNUM, 0, RelationGetNumberOfBlocks(index), true);
 	return result;
 }
 
@@ -392,8 +376,6 @@ bloomslices_buildempty(Relation index)
 
 	meta->shape = slices_shape_option(index);
 	meta->next_number = 1;
-	/* the first page must be there before the second */
-	UnlockReleaseBuffer(take_slices_page(index, INIT_FORKNUM, SLICES_META_PAGE));
 	write_directory(index, INIT_FORKNUM, meta, SLICES_META_PAGE + 1, NULL, 0);
 	pfree(meta);
 }

@@ -116,6 +116,7 @@ hash_slices(SlabReader *reader, uint32 block, uint8 *slices, uint8 *blocks, uint
 {
 	const Slab *slab = reader->slab;
 	uint32		nrows = rows_of_slab(slab);
+	uint32		page_bytes = sliced_page_bytes(slab);
 
 	for (uint32 part = 0; part < slab->tiles; part++)
 	{
@@ -123,7 +124,7 @@ hash_slices(SlabReader *reader, uint32 block, uint8 *slices, uint8 *blocks, uint
 
 		if (page == NULL)
 			return false;
-		memcpy(slices + (Size) part * BF_SLICED_BYTES, slices_contents(page), BF_SLICED_BYTES);
+		memcpy(slices + (Size) part * page_bytes, slices_contents(page), page_bytes);
 	}
 	bf_unslice_rows(slices, slice_bytes_of(slab), nrows, blocks);
 	for (uint32 row = 0; row < nrows; row++)
@@ -224,7 +225,7 @@ expected_row(const Check *check, Datum value, uint64 *hash)
 	open_value(value, BF_FILTER, &filter);
 	kind = slices_row_bits(shape, &filter, check->bits);
 	*hash = 0;
-	for (uint32 block = 0; (kind == ROW_EXACT || kind == ROW_FLAGGED) && block < shape->nblocks; block++)
+	for (uint32 block = 0; kind_has_bits(kind) && block < shape->nblocks; block++)
 		hash_block(hash, check->bits + (Size) block * BF_BLOCK_BYTES);
 	return kind;
 }
@@ -270,7 +271,7 @@ require_usable(const OwnedIndex *owned, Snapshot snapshot)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot check index \"%s\"", RelationGetRelationName(owned->index)),
-				 errdetail("It is invalid, or newer than the transaction's snapshot.")));
+				 errdetail("It is invalid, or may lack rows that the transaction's snapshot sees.")));
 }
 
 /* Compares the rows that the snapshot sees. */

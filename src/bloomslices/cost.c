@@ -18,14 +18,29 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "query/query.h"
+#include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
 
 #define KEYS_OF_UNKNOWN_QUERY	1
-#define BITS_OF_UNKNOWN_FILTER	64
+
+/* At most half of the bits of most filters are set, so that few rows have this many. */
+#define TESTS_OF_ABSENT			32
 
 /* Of the 64 bytes of each row, or of a slice: about a third of a microsecond. */
 #define OPERATIONS_PER_PAGE		20
+
+/*
+ * Of a page of the bits of a raw row.  A scan of the table reads a page of TOAST in its
+ * place, which the planner does not count.
+ */
+#define RAW_PAGE				0.01
+
+/*
+ * What a candidate costs in an order, in tuples of a scan: it is fetched by itself, and
+ * copied to a queue.  Measured: five times a scan that sorts.
+ */
+#define REORDER_TUPLES			5
 
 /* Above that of every other plan. */
 #define FORBIDDEN_COST			1e12
@@ -38,7 +53,7 @@ typedef struct Work
 } Work;
 
 static Work
-work_of_query(const Const *value, uint32 k)
+work_of_query(const Const *value, uint32 k, bool conditional)
 {
 	Work		work = {KEYS_OF_UNKNOWN_QUERY, k};
 	OpenQuery	query;
@@ -47,6 +62,8 @@ work_of_query(const Const *value, uint32 k)
 	{
 		open_query(value->constvalue, &query);
 		work.keys = query.nkeys;
+		if (conditional && query.least == query.nkeys)
+			work.keys = Min(work.keys, ceil((double) TESTS_OF_ABSENT / Max(k, 1)));
 	}
 	return work;
 }
@@ -54,14 +71,15 @@ work_of_query(const Const *value, uint32 k)
 static Work
 work_of_filter(const Const *value, const SlicesShape *shape)
 {
-	double		bits = BITS_OF_UNKNOWN_FILTER;
+	double		bits = TESTS_OF_ABSENT;
 	double		nblocks = Max(shape->nblocks, 1);
 	bf_filter	filter;
 
 	if (IsA(value, Const) && !value->constisnull)
 	{
 		open_value(value->constvalue, BF_FILTER, &filter);
-		bits = filter.sparse ? (double) filter.nhashes * shape->k : nblocks * BF_BLOCK_BITS / 2;
+		if (filter.sparse)
+			bits = Min(bits, (double) filter.nhashes * shape->k);
 	}
 	return (Work)
 	{
@@ -69,71 +87,94 @@ work_of_filter(const Const *value, const SlicesShape *shape)
 	};
 }
 
+/* What a condition or a distance asks; strategy as in the operator class. */
 static Work
-work_of_clause(PlannerInfo *root, const SlicesShape *shape, Node *clause)
+work_of_clause(PlannerInfo *root, const SlicesShape *shape, Node *clause, int strategy)
 {
-	Node	   *operand = estimate_expression_value(root, get_rightop(clause));
-	bool		is_filter = exprType(operand) == exprType(get_leftop(clause));
+	Const	   *operand = (Const *) estimate_expression_value(root, get_rightop(clause));
 
-	return is_filter ? work_of_filter((Const *) operand, shape) : work_of_query((Const *) operand, shape->k);
+	return strategy == SUPERSET_STRATEGY ? work_of_filter(operand, shape) :
+		work_of_query(operand, shape->k, strategy == MATCH_STRATEGY);
 }
 
 /* Pages that a search reads of a slab. */
 static double
-slab_work(const Slab *slab, const SlicesShape *shape, Work work)
+slab_work(double tiles, double npages, Work work)
 {
-	double		tiles = slab->tiles;
-
-	switch ((SlabKind) slab->kind)
-	{
-		case SLAB_LIST:
-			return slab->npages;
-		case SLAB_TILE:
-		case SLAB_RAW:
-			return Min(work.keys, slab->npages);
-		case SLAB_SLICES:
-			/* that have one of so many bits */
-			return Min(work.keys * tiles * (1 - pow(1 - 1 / tiles, work.bits)), slab->npages);
-		default:
-			return 0;
-	}
+	/* of `tiles` pages of a block those that have one of so many bits */
+	return Min(work.keys * tiles * (1 - pow(1 - 1 / tiles, work.bits)), npages);
 }
 
+/* Pages that a search reads of all slabs. */
 static double
-directory_work(PlannerInfo *root, const IndexPath *path, const Directory *directory)
+clause_work(const SlicesMeta *meta, Work work)
 {
-	const SlicesShape *shape = &directory->meta.shape;
-	List	   *clauses = get_quals_from_indexclauses(path->indexclauses);
-	double		pages = 1 + directory->meta.ndirectory;
-	ListCell   *lc;
+	const SlabCounts *counts = &meta->counts;
+	uint32		nblocks = meta->shape.nblocks;
+	double		pages = counts->list_pages +
+		counts->raw * slab_work(1, slab_pages(SLAB_RAW, 1, nblocks), work) * RAW_PAGE;
 
-	/* without a condition all entries are read */
-	for (uint32 i = 0; i < directory->nslabs && clauses == NIL; i++)
-		pages += rows_pages_of(&directory->slabs[i]);
-	foreach(lc, list_concat(clauses, path->indexorderbys))
+	for (uint32 i = 0; i < lengthof(counts->tiled); i++)
 	{
-		Node	   *node = lfirst(lc);
-		Work		work = work_of_clause(root, shape, IsA(node, RestrictInfo) ? (Node *) ((RestrictInfo *) node)->clause : node);
+		uint32		tiles = 1 << i;
+		SlabKind	kind = i == 0 ? SLAB_TILE : SLAB_SLICES;
 
-		for (uint32 i = 0; i < directory->nslabs; i++)
-			pages += slab_work(&directory->slabs[i], shape, work);
+		if (counts->tiled[i] > 0)
+			pages += counts->tiled[i] * slab_work(tiles, slab_pages(kind, tiles, nblocks), work);
 	}
 	return pages;
 }
 
-/* Pages that one search reads. */
+/* Pages that have the entries of all rows. */
 static double
-search_work(PlannerInfo *root, const IndexPath *path)
+entries_work(const SlabCounts *counts)
+{
+	double		pages = counts->list_pages + counts->raw;
+
+	for (uint32 i = 0; i < lengthof(counts->tiled); i++)
+		pages += ceil((double) counts->tiled[i] * (BF_TILE_ROWS << i) / ROWS_PER_PAGE);
+	return pages;
+}
+
+static double
+index_work(PlannerInfo *root, const IndexPath *path, const SlicesMeta *meta)
+{
+	Oid			family = path->indexinfo->opfamily[0];
+	List	   *clauses = get_quals_from_indexclauses(path->indexclauses);
+	double		pages = 1 + meta->ndirectory;
+	ListCell   *lc;
+
+	/* without a condition all entries are read */
+	if (clauses == NIL)
+		pages += entries_work(&meta->counts);
+	foreach(lc, clauses)
+	{
+		OpExpr	   *clause = (OpExpr *) lfirst_node(RestrictInfo, lc)->clause;
+		int			strategy = get_op_opfamily_strategy(clause->opno, family);
+
+		pages += clause_work(meta, work_of_clause(root, &meta->shape, (Node *) clause, strategy));
+	}
+	foreach(lc, path->indexorderbys)
+		pages += clause_work(meta, work_of_clause(root, &meta->shape, lfirst(lc), DISTANCE_STRATEGY));
+	return pages;
+}
+
+/* Pages that one search reads, and rows that it returns whatever it asks. */
+static double
+search_work(PlannerInfo *root, const IndexPath *path, double *candidates)
 {
 	double		pages = 1 + ceil(path->indexinfo->tuples / BF_TILE_ROWS);
+
+	*candidates = 0;
 
 	if (!path->indexinfo->hypothetical)
 	{
 		Relation	index = index_open(path->indexinfo->indexoid, NoLock);
-		Directory  *directory = read_slices_directory(index);
+		SlicesMeta	meta;
 
-		pages = directory_work(root, path, directory);
-		free_slices_directory(directory);
+		read_slices_meta(index, &meta);
+		pages = index_work(root, path, &meta);
+		*candidates = Min(meta.candidates, path->indexinfo->rel->tuples);
 		index_close(index, NoLock);
 	}
 	return pages;
@@ -148,18 +189,43 @@ path_selectivity(PlannerInfo *root, const IndexPath *path)
 								  path->indexinfo->rel->relid, JOIN_INNER, NULL);
 }
 
+static Cost
+evaluation_cost(PlannerInfo *root, List *expressions)
+{
+	QualCost	cost;
+
+	cost_qual_eval(&cost, expressions, root);
+	return cost.per_tuple;
+}
+
+/* Do quals hide rows of the table, as row-level security does? */
+static bool
+has_security_quals(const PlannerInfo *root, const RelOptInfo *table)
+{
+	ListCell   *lc;
+
+	foreach(lc, table->baserestrictinfo)
+	{
+		if (lfirst_node(RestrictInfo, lc)->security_level < root->qual_security_level)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The planner takes any index for an index-only scan of a query that needs no column, as
  * count(*).  But a search keeps no page pinned: VACUUM could remove a row that it has
  * found, and mark the row's page as all-visible.
  *
  * It also takes one for several distances.  But the executor compares no further than two
- * rows whose first distance is NULL.
+ * rows whose first distance is NULL.  And it computes distances anew before the quals
+ * that hide rows: a hidden filter of another element type would raise an error.
  */
 static bool
-is_forbidden(const IndexPath *path)
+is_forbidden(const PlannerInfo *root, const IndexPath *path)
 {
-	return path->path.pathtype == T_IndexOnlyScan || list_length(path->indexorderbys) > 1;
+	return path->path.pathtype == T_IndexOnlyScan || list_length(path->indexorderbys) > 1 ||
+		(path->indexorderbys != NIL && has_security_quals(root, path->indexinfo->rel));
 }
 
 static void
@@ -172,14 +238,15 @@ forbid(IndexPath *path, Cost *startup, Cost *total)
 
 /*
  * All of it comes before the first row.  The rows come in the order of the table, or of
- * their distance.
+ * their distance; then candidates are read before all others.
  */
 void
 bloomslices_costestimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost *startup,
 						 Cost *total, Selectivity *selectivity, double *correlation, double *pages)
 {
 	const IndexOptInfo *index = path->indexinfo;
-	double		work = search_work(root, path);
+	double		candidates;
+	double		work = search_work(root, path, &candidates);
 	double		fetched = work;
 	double		page_cost;
 	double		rows;
@@ -188,14 +255,17 @@ bloomslices_costestimate(PlannerInfo *root, IndexPath *path, double loop_count, 
 	if (loop_count > 1)
 		fetched = index_pages_fetched(work * loop_count, index->pages, index->pages, root) / loop_count;
 	get_tablespace_page_costs(index->reltablespace, NULL, &page_cost);
-	*selectivity = path_selectivity(root, path);
-	rows = *selectivity * index->rel->tuples;
+	rows = Min(path_selectivity(root, path) * index->rel->tuples + candidates, index->rel->tuples);
+	*selectivity = rows / Max(index->rel->tuples, 1);
 	*startup = fetched * page_cost + work * OPERATIONS_PER_PAGE * cpu_operator_cost + rows * cpu_index_tuple_cost +
 		index_other_operands_eval_cost(root, get_quals_from_indexclauses(path->indexclauses)) +
 		index_other_operands_eval_cost(root, path->indexorderbys);
-	*total = *startup;
+	if (path->indexorderbys != NIL)
+		*startup += candidates * (evaluation_cost(root, path->indexorderbys) + REORDER_TUPLES * cpu_tuple_cost) +
+			Min(candidates, index->rel->pages) * page_cost;
+	*total = *startup + candidates * evaluation_cost(root, get_quals_from_indexclauses(path->indexclauses));
 	*correlation = path->indexorderbys == NIL ? 1 : 0;
 	*pages = work;
-	if (is_forbidden(path))
+	if (is_forbidden(root, path))
 		forbid(path, startup, total);
 }

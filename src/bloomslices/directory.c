@@ -10,16 +10,12 @@
 #include "pg/pg_compat.h"
 
 #include "access/generic_xlog.h"
-#include "access/xlog.h"
-#include "access/xloginsert.h"
 #include "bloomslices/bloomslices.h"
 #include "core/hash.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
-
-/* Pages that are initialized and logged together; see XLR_MAX_BLOCK_ID. */
-#define BATCH_PAGES		32
 
 #define MAX_SLABS		(MAX_DIRECTORY_PAGES * SLABS_PER_PAGE)
 
@@ -29,13 +25,19 @@ slabs_of_page(Page page)
 	return (Slab *) slices_contents(page);
 }
 
+static uint32
+checksum_of(const Slab *slabs, uint32 n)
+{
+	return (uint32) bf_hash_bytes(slabs, n * sizeof(Slab), 0);
+}
+
 static void
 update_directory_page(Page page, uint32 used)
 {
 	SlicesPageFields *fields = slices_fields(page);
 
 	fields->used = used;
-	fields->checksum = (uint32) bf_hash_bytes(slabs_of_page(page), used * sizeof(Slab), 0);
+	fields->checksum = checksum_of(slabs_of_page(page), used);
 	((PageHeader) page)->pd_lower = SLICES_OFFSET + used * sizeof(Slab);
 }
 
@@ -59,7 +61,8 @@ static bool
 is_valid_slab(const Slab *slab, uint32 nblocks)
 {
 	uint64		end = (uint64) slab->first + slab->npages;
-	bool		valid = slab->first > SLICES_META_PAGE && end <= MaxBlockNumber;
+	bool		valid = slab->first > SLICES_META_PAGE && end <= MaxBlockNumber &&
+		slab->has_flagged <= (slab->kind == SLAB_SLICES);
 
 	switch (slab->kind)
 	{
@@ -90,7 +93,7 @@ copy_entries(Directory *directory, Page page, uint32 number)
 	const Slab *slabs = slabs_of_page(page);
 
 	if (!is_slices_page(page, PAGE_DIRECTORY, directory->meta.directory, number) ||
-		fields->checksum != (uint32) bf_hash_bytes(slabs, fields->used * sizeof(Slab), 0))
+		fields->checksum != checksum_of(slabs, fields->used))
 		return false;
 	for (uint32 i = 0; i < fields->used; i++)
 	{
@@ -157,6 +160,20 @@ read_slices_directory(Relation index)
 	}
 }
 
+void
+count_slabs(SlabCounts *counts, const Slab *slabs, uint32 nslabs)
+{
+	for (uint32 i = 0; i < nslabs; i++)
+	{
+		if (slabs[i].kind == SLAB_LIST)
+			counts->list_pages += slabs[i].npages;
+		else if (slabs[i].kind == SLAB_RAW)
+			counts->raw++;
+		else if (slabs[i].kind != SLAB_FREE)
+			counts->tiled[pg_leftmost_one_pos32(slabs[i].tiles)]++;
+	}
+}
+
 const Slab *
 last_slab(const Directory *directory, SlabKind kind)
 {
@@ -183,19 +200,27 @@ unlock_slices_directory(Relation index, Directory *directory)
 }
 
 /* Writes the metapage of a locked directory, in one record. */
-static XLogRecPtr
+static void
 write_meta(Relation index, const SlicesMeta *meta)
 {
 	Buffer		buffer = ReadBuffer(index, SLICES_META_PAGE);
 	GenericXLogState *state;
-	XLogRecPtr	lsn;
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	state = GenericXLogStart(index);
 	write_slices_meta(GenericXLogRegisterBuffer(state, buffer, 0), meta);
-	lsn = GenericXLogFinish(state);
+	GenericXLogFinish(state);
 	UnlockReleaseBuffer(buffer);
-	return lsn;
+}
+
+void
+set_candidates(Relation index, uint32 candidates)
+{
+	Directory  *directory = lock_slices_directory(index);
+
+	directory->meta.candidates = candidates;
+	write_meta(index, &directory->meta);
+	unlock_slices_directory(index, directory);
 }
 
 void
@@ -233,51 +258,51 @@ clear_merge(SlicesMeta *meta)
 	meta->merge_pages = 0;
 }
 
+/* Makes the file reach to the end of a range. */
+static void
+allocate_to_end(Relation index, BlockNumber first, uint32 npages)
+{
+	if ((uint64) first + npages > MaxBlockNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("bloomslices index \"%s\" would be too large", RelationGetRelationName(index)),
+				 errhint("Partition the table, or use smaller filters.")));
+	extend_slices(index, MAIN_FORKNUM, first + npages);
+}
+
 /* Finds room: in a free range, whose entry is *free, or at the end, then *free is NULL. */
 static BlockNumber
 find_room(Relation index, const Directory *directory, uint32 npages, Slab **free)
 {
-	BlockNumber end = end_of_pages(directory);
+	BlockNumber first = end_of_pages(directory);
 
 	*free = NULL;
-	for (uint32 i = 0; i < directory->nslabs; i++)
+	for (uint32 i = 0; i < directory->nslabs && *free == NULL; i++)
 	{
 		Slab	   *slab = &directory->slabs[i];
 
 		if (slab->kind == SLAB_FREE && slab->npages >= npages && !is_being_merged(&directory->meta, slab))
 		{
 			*free = slab;
-			return slab->first;
+			first = slab->first;
 		}
 	}
-	if ((uint64) end + npages > MaxBlockNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("bloomslices index \"%s\" would be too large", RelationGetRelationName(index)),
-				 errhint("Partition the table, or use smaller filters.")));
-	return end;
+	allocate_to_end(index, first, npages);
+	return first;
 }
 
 /* Makes the first pages of a slab, without contents. */
 static void
 make_empty_pages(Relation index, const Slab *slab, uint32 npages)
 {
-	for (uint32 from = 0; from < npages; from += BATCH_PAGES)
+	for (uint32 number = 0; number < npages; number++)
 	{
-		uint32		to = Min(from + BATCH_PAGES, npages);
+		SlicesPageFields fields = {
+			.kind = slab_page_kind(slab, number), .owner = slab->number, .number = number
+		};
 
 		CHECK_FOR_INTERRUPTS();
-		for (uint32 number = from; number < to; number++)
-		{
-			Buffer		buffer = take_slices_page(index, MAIN_FORKNUM, slab->first + number);
-
-			init_slices_page(BufferGetPage(buffer), number < rows_pages_of(slab) ? PAGE_ROWS : PAGE_BITS,
-							 slab->number, number);
-			MarkBufferDirty(buffer);
-			UnlockReleaseBuffer(buffer);
-		}
-		if (RelationNeedsWAL(index))
-			log_newpage_range(index, MAIN_FORKNUM, slab->first + from, slab->first + to, true);
+		write_slices_page(index, MAIN_FORKNUM, slab->first + number, NULL, &fields, NULL, 0);
 	}
 }
 
@@ -314,24 +339,44 @@ page_with_room(Relation index, const Directory *directory)
 	return number;
 }
 
-/* Registers a page of the directory, and locks it. */
-static Page
-register_directory_page(Relation index, GenericXLogState *state, const SlicesMeta *meta, uint32 number, bool make,
-						Buffer *buffer)
+static void
+write_directory_page(Relation index, ForkNumber fork, BlockNumber block, uint64 directory, uint32 number,
+					 const Slab *slabs, uint32 nslabs)
 {
-	Page		page;
+	SlicesPageFields fields = {
+		.kind = PAGE_DIRECTORY, .owner = directory, .number = number, .used = nslabs,
+		.checksum = checksum_of(slabs, nslabs)
+	};
 
-	if (make)
-		*buffer = take_slices_page(index, MAIN_FORKNUM, meta->directory_pages[number]);
-	else
-	{
-		*buffer = ReadBuffer(index, meta->directory_pages[number]);
-		LockBuffer(*buffer, BUFFER_LOCK_EXCLUSIVE);
-	}
-	page = GenericXLogRegisterBuffer(state, *buffer, make ? GENERIC_XLOG_FULL_IMAGE : 0);
-	if (make)
-		init_slices_page(page, PAGE_DIRECTORY, meta->directory, number);
-	return page;
+	write_slices_page(index, fork, block, NULL, &fields, slabs, nslabs * sizeof(Slab));
+}
+
+/* Makes a page with the entry of a slab.  It belongs to the directory once the metapage names it. */
+static void
+add_directory_page(Relation index, Directory *directory, const Slab *slab)
+{
+	SlicesMeta *meta = &directory->meta;
+
+	/* behind the new slab, if that is at the end */
+	BlockNumber block = Max(end_of_pages(directory), slab->first + slab->npages);
+
+	allocate_to_end(index, block, 1);
+	write_directory_page(index, MAIN_FORKNUM, block, meta->directory, meta->ndirectory, slab, 1);
+	meta->directory_pages[meta->ndirectory++] = block;
+}
+
+/* Registers a pinned page, and locks it. */
+static Page
+register_page(GenericXLogState *state, Buffer buffer)
+{
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	return GenericXLogRegisterBuffer(state, buffer, 0);
+}
+
+static Buffer
+read_directory_page(Relation index, const SlicesMeta *meta, uint32 number)
+{
+	return ReadBuffer(index, meta->directory_pages[number]);
 }
 
 /*
@@ -346,33 +391,40 @@ publish_slab(Relation index, Directory *directory, uint32 number, const Slab *sl
 	uint32		free_entry = free == NULL ? 0 : (uint32) (free - directory->slabs);
 	uint32		free_page = free == NULL ? number : page_of_entry(directory, &free_entry);
 	Buffer		buffers[3] = {ReadBuffer(index, SLICES_META_PAGE), InvalidBuffer, InvalidBuffer};
-	GenericXLogState *state = GenericXLogStart(index);
+	GenericXLogState *state;
 	Page		page;
 
-	LockBuffer(buffers[0], BUFFER_LOCK_EXCLUSIVE);
-	meta->next_number++;
+	/* nobody waits for I/O: the pages are read before they are locked */
 	if (make)
+		add_directory_page(index, directory, slab);
+	else
+		buffers[1] = read_directory_page(index, meta, number);
+	if (free_page != number)
+		buffers[2] = read_directory_page(index, meta, free_page);
+	meta->next_number++;
+	count_slabs(&meta->counts, slab, 1);
+	state = GenericXLogStart(index);
+	write_slices_meta(register_page(state, buffers[0]), meta);
+	if (!make)
 	{
-		/* behind the new slab, if that is at the end */
-		BlockNumber end = Max(end_of_pages(directory), slab->first + slab->npages);
-
-		meta->directory_pages[meta->ndirectory++] = end;
+		page = register_page(state, buffers[1]);
+		if (free != NULL && free_page == number)
+			slabs_of_page(page)[free_entry] = *free;
+		slabs_of_page(page)[directory->used[number]] = *slab;
+		update_directory_page(page, directory->used[number] + 1);
 	}
-	write_slices_meta(GenericXLogRegisterBuffer(state, buffers[0], 0), meta);
-	page = register_directory_page(index, state, meta, number, make, &buffers[1]);
-	if (free_page == number && free != NULL)
-		slabs_of_page(page)[free_entry] = *free;
-	slabs_of_page(page)[make ? 0 : directory->used[number]] = *slab;
-	update_directory_page(page, make ? 1 : directory->used[number] + 1);
 	if (free_page != number)
 	{
-		page = register_directory_page(index, state, meta, free_page, false, &buffers[2]);
+		page = register_page(state, buffers[2]);
 		slabs_of_page(page)[free_entry] = *free;
 		update_directory_page(page, directory->used[free_page]);
 	}
 	GenericXLogFinish(state);
-	for (int i = 0; i < 3 && BufferIsValid(buffers[i]); i++)
-		UnlockReleaseBuffer(buffers[i]);
+	for (int i = 0; i < 3; i++)
+	{
+		if (BufferIsValid(buffers[i]))
+			UnlockReleaseBuffer(buffers[i]);
+	}
 }
 
 Slab
@@ -429,24 +481,11 @@ void
 write_slices_directory(Relation index, ForkNumber fork, BlockNumber first, uint32 npages, uint64 number,
 					   const Slab *slabs, uint32 nslabs)
 {
-	bool		log = RelationNeedsWAL(index) || fork == INIT_FORKNUM;
-
 	for (uint32 i = 0; i < npages; i++)
 	{
 		uint32		from = Min(i * SLABS_PER_PAGE, nslabs);
-		uint32		used = Min(nslabs - from, SLABS_PER_PAGE);
-		Buffer		buffer = take_slices_page(index, fork, first + i);
-		Page		page = BufferGetPage(buffer);
 
-		START_CRIT_SECTION();
-		init_slices_page(page, PAGE_DIRECTORY, number, i);
-		memcpy(slabs_of_page(page), slabs + from, used * sizeof(Slab));
-		update_directory_page(page, used);
-		MarkBufferDirty(buffer);
-		if (log)
-			log_newpage_buffer(buffer, true);
-		END_CRIT_SECTION();
-		UnlockReleaseBuffer(buffer);
+		write_directory_page(index, fork, first + i, number, i, slabs + from, Min(nslabs - from, SLABS_PER_PAGE));
 	}
 }
 
@@ -507,8 +546,8 @@ replace_slabs(const Directory *directory, const Slab *sources, uint32 nsources, 
 }
 
 /*
- * The record is flushed before others can use the freed pages: their former contents
- * may have to be there after a crash.
+ * Others can use the freed pages at once: a record of such a page follows that of the
+ * swap, and is flushed before the page is.
  */
 void
 swap_slabs(Relation index, const Slab *sources, uint32 nsources, const Slab *targets, uint32 ntargets)
@@ -520,7 +559,6 @@ swap_slabs(Relation index, const Slab *sources, uint32 nsources, const Slab *tar
 	uint32		nslabs = replace_slabs(directory, sources, nsources, targets, ntargets, slabs);
 	Slab		own = {.npages = directory_pages_for(2 * nslabs + 1)};
 	Slab	   *free;
-	XLogRecPtr	lsn;
 
 	if (nslabs > MAX_SLABS)
 		report_too_many_parts(index);
@@ -530,13 +568,13 @@ swap_slabs(Relation index, const Slab *sources, uint32 nsources, const Slab *tar
 	nslabs = Min(append_gaps(slabs, nslabs, &own), MAX_SLABS);
 	meta->directory = meta->next_number++;
 	write_slices_directory(index, MAIN_FORKNUM, own.first, own.npages, meta->directory, slabs, nslabs);
+	memset(&meta->counts, 0, sizeof(meta->counts));
+	count_slabs(&meta->counts, slabs, nslabs);
 	meta->ndirectory = own.npages;
 	for (uint32 i = 0; i < own.npages; i++)
 		meta->directory_pages[i] = own.first + i;
 	clear_merge(meta);
-	lsn = write_meta(index, meta);
-	if (RelationNeedsWAL(index))
-		XLogFlush(lsn);
+	write_meta(index, meta);
 	pfree(slabs);
 	unlock_slices_directory(index, directory);
 }

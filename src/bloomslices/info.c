@@ -123,7 +123,7 @@ make_info_row(TupleDesc descriptor, const SlicesInfo *info)
 	bool		unknown = info->is_mixed || shape->nblocks == 0;
 	Datum		values[INFO_COLUMNS];
 	bool		nulls[INFO_COLUMNS] = {false};
-	int64		rechecked = info->rows[ROW_FLAGGED] + info->rows[ROW_CANDIDATE];
+	int64		rechecked = info->rows[ROW_SPARSE] + info->rows[ROW_FLAGGED] + info->rows[ROW_CANDIDATE];
 
 	values[INFO_ELEMENT_TYPE] = ObjectIdGetDatum(shape->element_class);
 	values[INFO_BITS] = Int64GetDatum((int64) shape->nblocks * BF_BLOCK_BITS);
@@ -169,6 +169,7 @@ bloomslices_info(PG_FUNCTION_ARGS)
 Datum
 bloomslices_merge(PG_FUNCTION_ARGS)
 {
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_VACUUM);
 	ListCell   *lc;
 
 	foreach(lc, lock_slices_to_maintain(PG_GETARG_OID(0)))
@@ -176,7 +177,7 @@ bloomslices_merge(PG_FUNCTION_ARGS)
 		OwnedIndex	owned = open_as_owner(lfirst_oid(lc));
 
 		if (owned.index->rd_index->indisready)
-			merge_slices(owned.index);
+			merge_slices(owned.index, strategy);
 		close_as_owner(&owned);
 	}
 	PG_RETURN_VOID();

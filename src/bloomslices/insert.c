@@ -11,18 +11,26 @@
  */
 #include "pg/pg_compat.h"
 
-#include "access/generic_xlog.h"
 #include "bloomslices/bloomslices.h"
 #include "miscadmin.h"
 #include "pg/page_write.h"
+#include "storage/buf_internals.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
+
+/* One row in this many looks all buffers up, which keeps them from eviction. */
+#define ROWS_PER_LOOKUP	16
+
+/* The processor fetches as many pages from memory at once. */
+#define PAGES_AHEAD		8
 
 /* What a backend keeps of an index in rd_amcache: the last slab of each kind, which may be gone. */
 typedef struct LastSlabs
 {
 	SlicesShape shape;
 	Slab		slabs[SLAB_SLICES]; /* by kind; SLAB_FREE if there is none */
+	/* that have had the pages of a tile, or invalid */
+	Buffer		recent[1 + RAW_BLOCKS + PAGES_AHEAD];
 } LastSlabs;
 
 static LastSlabs *
@@ -31,7 +39,7 @@ remember_slabs(Relation index, const Directory *directory)
 	LastSlabs  *last = index->rd_amcache;
 
 	if (last == NULL)
-		last = index->rd_amcache = MemoryContextAlloc(index->rd_indexcxt, sizeof(LastSlabs));
+		last = index->rd_amcache = MemoryContextAllocZero(index->rd_indexcxt, sizeof(LastSlabs));
 	last->shape = directory->meta.shape;
 	for (int kind = SLAB_LIST; kind <= SLAB_RAW; kind++)
 	{
@@ -129,7 +137,7 @@ lock_slab_with_room(Relation index, SlabKind kind, Slab *slab)
 
 			if (kind != SLAB_LIST)
 				LockPage(index, slab->first, RowExclusiveLock);
-			buffer = try_slab_page(index, slab, rows_pages_of(slab) - 1, BUFFER_LOCK_EXCLUSIVE);
+			buffer = try_slab_page(index, slab, rows_pages_of(slab) - 1, BUFFER_LOCK_EXCLUSIVE, NULL);
 			is_gone = !BufferIsValid(buffer);
 			if (!is_gone && has_room(slab, BufferGetPage(buffer)))
 				return buffer;
@@ -142,17 +150,40 @@ lock_slab_with_room(Relation index, SlabKind kind, Slab *slab)
 	}
 }
 
+/* The number of rows of a rows page, which its pd_lower follows. */
+static PageWrite
+describe_used(Buffer buffer, const uint32 *used)
+{
+	Page		page = BufferGetPage(buffer);
+
+	return (PageWrite)
+	{
+		.buffer = buffer, .lower = (uint16) (SLICES_OFFSET + *used * sizeof(RowEntry)),
+			.offset = (uint16) ((char *) &slices_fields(page)->used - (char *) page),
+			.length = sizeof(*used), .bytes = used
+	};
+}
+
+static PageWrite
+describe_entry(Buffer buffer, uint32 row, const RowEntry *entry)
+{
+	return (PageWrite)
+	{
+		.buffer = buffer, .offset = (uint16) (SLICES_OFFSET + row * sizeof(RowEntry)),
+			.length = sizeof(RowEntry), .bytes = entry
+	};
+}
+
 static void
 add_to_list(Relation index, const RowEntry *entry)
 {
 	Slab		slab;
 	Buffer		buffer = lock_slab_with_room(index, SLAB_LIST, &slab);
-	GenericXLogState *state = GenericXLogStart(index);
-	Page		page = GenericXLogRegisterBuffer(state, buffer, 0);
+	uint32		row = slices_fields(BufferGetPage(buffer))->used;
+	uint32		used = row + 1;
+	PageWrite	writes[] = {describe_used(buffer, &used), describe_entry(buffer, row, entry)};
 
-	slices_rows(page)[slices_fields(page)->used++] = *entry;
-	((PageHeader) page)->pd_lower += sizeof(RowEntry);
-	GenericXLogFinish(state);
+	write_to_pages(index, writes, lengthof(writes));
 	UnlockReleaseBuffer(buffer);
 }
 
@@ -160,14 +191,9 @@ add_to_list(Relation index, const RowEntry *entry)
 static uint32
 reserve_row(Relation index, Buffer buffer)
 {
-	Page		page = BufferGetPage(buffer);
-	uint32		row = slices_fields(page)->used;
+	uint32		row = slices_fields(BufferGetPage(buffer))->used;
 	uint32		used = row + 1;
-	PageWrite	write = {
-		.buffer = buffer, .lower = ((PageHeader) page)->pd_lower + sizeof(RowEntry),
-		.offset = (uint16) ((char *) &slices_fields(page)->used - (char *) page),
-		.length = sizeof(used), .bytes = &used
-	};
+	PageWrite	write = describe_used(buffer, &used);
 
 	write_to_pages(index, &write, 1);
 	return row;
@@ -176,11 +202,8 @@ reserve_row(Relation index, Buffer buffer)
 static void
 publish_row(Relation index, const Slab *slab, uint32 row, const RowEntry *entry)
 {
-	Buffer		buffer = try_slab_page(index, slab, 0, BUFFER_LOCK_EXCLUSIVE);
-	PageWrite	write = {
-		.buffer = buffer, .offset = (uint16) (SLICES_OFFSET + row * sizeof(RowEntry)),
-		.length = sizeof(RowEntry), .bytes = entry
-	};
+	Buffer		buffer = try_slab_page(index, slab, 0, BUFFER_LOCK_EXCLUSIVE, NULL);
+	PageWrite	write = describe_entry(buffer, row, entry);
 
 	if (!BufferIsValid(buffer))
 		report_slices_damage(index, slab->first);
@@ -196,31 +219,67 @@ is_zero_block(const uint8 *block)
 	return memcmp(block, zero, BF_BLOCK_BYTES) == 0;
 }
 
-/* Writes up to MAX_PAGE_WRITES blocks of a row from *block on, which have set bits. */
+/* A row is written to hundreds of pages, and each would wait for memory by itself. */
+static void
+prefetch_tile_page(Buffer recent, uint32 row)
+{
+	const char *page;
+
+	if (recent <= 0)			/* none, or of a temporary table */
+		return;
+	page = BufferGetPage(recent);
+	__builtin_prefetch(GetBufferDescriptor(recent - 1), 1);
+	__builtin_prefetch(page, 1);
+	__builtin_prefetch(page + SLICES_OFFSET + row * BF_BLOCK_BYTES, 1);
+}
+
+static Buffer
+read_tile_page(Relation index, BlockNumber block, uint32 row, Buffer *recent)
+{
+	if (row % ROWS_PER_LOOKUP == 0 || !BufferIsValid(*recent) ||
+		!ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block, *recent))
+		*recent = ReadBuffer(index, block);
+	return *recent;
+}
+
+static void
+lock_tile_page(Relation index, const Slab *slab, Buffer buffer)
+{
+	BlockNumber block = BufferGetBlockNumber(buffer);
+
+	if (!BufferIsValid(lock_if_slab_page(buffer, slab, block - slab->first, BUFFER_LOCK_EXCLUSIVE)))
+		report_slices_damage(index, block);
+}
+
+/*
+ * Writes up to MAX_WRITTEN_PAGES blocks of a row from *block on, which have set bits.
+ * The pages are read before the first is locked, so that readers do not wait for I/O.
+ */
 static void
 write_some_blocks(Relation index, const Slab *slab, uint32 row, uint32 nblocks, const uint8 *bits, uint32 *block)
 {
-	PageWrite	writes[MAX_PAGE_WRITES];
+	PageWrite	writes[MAX_WRITTEN_PAGES];
+	Buffer	   *recent = last_slabs(index)->recent;
 	int			n = 0;
 
-	for (; *block < nblocks && n < MAX_PAGE_WRITES; (*block)++)
+	for (; *block < nblocks && n < MAX_WRITTEN_PAGES; (*block)++)
 	{
 		const uint8 *bytes = bits + (Size) *block * BF_BLOCK_BYTES;
 		uint32		number = bits_page_of(slab, *block, 0);
-		Buffer		buffer;
 
+		prefetch_tile_page(recent[number + PAGES_AHEAD], row);
 		if (is_zero_block(bytes))
 			continue;
-		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_EXCLUSIVE);
-		if (!BufferIsValid(buffer))
-			report_slices_damage(index, slab->first + number);
 		writes[n++] = (PageWrite)
 		{
-			.buffer = buffer, .lower = (uint16) (SLICES_OFFSET + (row + 1) * BF_BLOCK_BYTES),
+			.buffer = read_tile_page(index, slab->first + number, row, &recent[number]),
+				.lower = (uint16) (SLICES_OFFSET + (row + 1) * BF_BLOCK_BYTES),
 				.offset = (uint16) (SLICES_OFFSET + row * BF_BLOCK_BYTES),
 				.length = BF_BLOCK_BYTES, .bytes = bytes
 		};
 	}
+	for (int i = 0; i < n; i++)
+		lock_tile_page(index, slab, writes[i].buffer);
 	if (n > 0)
 		write_to_pages(index, writes, n);
 	for (int i = 0; i < n; i++)
@@ -235,16 +294,15 @@ read_bits(void *state, uint32 block, uint64 first, uint32 n, uint8 *rows)
 }
 
 static void
-write_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, uint8 *bits)
+write_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, const uint8 *bits)
 {
 	if (slab->kind == SLAB_RAW)
 	{
-		PageWriter	writer = {
-			.index = index, .next = slab->first + 1, .logged = slab->first + 1, .log = RelationNeedsWAL(index)
-		};
+		PageWriter	writer = {.index = index, .next = slab->first + 1};
 
-		write_raw_bits(&writer, slab, nblocks, 0, read_bits, bits);
-		finish_pages(&writer);
+		/* the file may be shorter after a crash */
+		extend_slices(index, MAIN_FORKNUM, slab->first + slab->npages);
+		write_raw_bits(&writer, slab, nblocks, 0, read_bits, unconstify(uint8 *, bits));
 		return;
 	}
 	for (uint32 block = 0; block < nblocks;)
@@ -255,7 +313,7 @@ write_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, uint8 *
 }
 
 static void
-add_with_bits(Relation index, const SlicesShape *shape, const RowEntry *entry, uint8 *bits)
+add_with_bits(Relation index, const SlicesShape *shape, const RowEntry *entry, const uint8 *bits)
 {
 	Slab		slab;
 	Buffer		buffer = lock_slab_with_room(index, shape->nblocks > RAW_BLOCKS ? SLAB_RAW : SLAB_TILE, &slab);
@@ -274,15 +332,23 @@ add_filter(Relation index, ItemPointer tid, const bf_filter *filter)
 	RowEntry	entry = {.tid = *tid, .kind = slices_row_bits(&shape, filter, NULL)};
 	uint8	   *bits;
 
-	if (entry.kind != ROW_EXACT && entry.kind != ROW_FLAGGED)
+	switch ((RowKind) entry.kind)
 	{
-		add_to_list(index, &entry);
-		return;
+		case ROW_EXACT:
+			/* its payload is what slices_row_bits() would copy */
+			add_with_bits(index, &shape, &entry, filter->payload);
+			break;
+		case ROW_SPARSE:
+		case ROW_FLAGGED:
+			bits = palloc((Size) shape.nblocks * BF_BLOCK_BYTES);
+			slices_row_bits(&shape, filter, bits);
+			add_with_bits(index, &shape, &entry, bits);
+			pfree(bits);
+			break;
+		default:
+			add_to_list(index, &entry);
+			break;
 	}
-	bits = palloc((Size) shape.nblocks * BF_BLOCK_BYTES);
-	slices_row_bits(&shape, filter, bits);
-	add_with_bits(index, &shape, &entry, bits);
-	pfree(bits);
 }
 
 bool

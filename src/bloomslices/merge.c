@@ -15,10 +15,14 @@
 #include "bloomslices/bloomslices.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
+#include "postmaster/autovacuum.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 
 #define GROWTH				4
+
+/* Rows of a sliced source that are unsliced at once: 32 kB. */
+#define PART_ROWS			512
 
 /* That many small lists become one; the limits are in pages. */
 #define LISTS_TO_JOIN		16
@@ -42,20 +46,21 @@ typedef struct Merge
 {
 	Relation	index;
 	SlicesShape shape;
-	Size		memory;
+	BufferAccessStrategy strategy;
+	Size		memory;			/* for a block of all rows of a target, twice */
 	Source	   *sources;		/* in the order of the directory */
 	uint32		nsources;
 	uint64		nrows;			/* of the chosen ones */
 	RowEntry   *entries;
-	uint8	   *slices;			/* a block of a source, as it is stored */
-	uint8	   *block;			/* and by rows */
+	uint8	   *slices;			/* a block of a sliced source */
+	uint8	   *part;			/* and of PART_ROWS of its rows */
 	uint32		raw_blocks;		/* that are read at once of a raw source */
 } Merge;
 
 static Buffer
 lock_source_page(Merge *merge, const Slab *slab, uint32 number)
 {
-	Buffer		buffer = try_slab_page(merge->index, slab, number, BUFFER_LOCK_SHARE);
+	Buffer		buffer = try_slab_page(merge->index, slab, number, BUFFER_LOCK_SHARE, merge->strategy);
 
 	if (!BufferIsValid(buffer))
 		report_slices_damage(merge->index, slab->first + number);
@@ -168,7 +173,7 @@ may_grow_to(const Source *source, uint32 tiles)
 static bool
 choose_for(Merge *merge, uint32 tiles)
 {
-	uint64		room = (uint64) BF_TILE_ROWS * tiles;
+	uint64		room = bf_sliced_rows(tiles);
 	uint64		live = 0;
 	uint32		taken = 0;
 
@@ -218,6 +223,7 @@ static bool
 choose_lists(Merge *merge, bool worn)
 {
 	uint32		pages = 0;
+	uint32		most = (uint32) Min(MOST_LIST, merge->memory / BF_SLICED_BYTES);
 	uint32		nlists = 0;
 	uint64		live = 0;
 
@@ -226,7 +232,7 @@ choose_lists(Merge *merge, bool worn)
 		Source	   *source = &merge->sources[i];
 		uint32		tiles = source->slab.tiles;
 
-		source->chosen = !has_bits(source) && (pages == 0 || pages + tiles <= MOST_LIST) &&
+		source->chosen = !has_bits(source) && (pages == 0 || pages + tiles <= most) &&
 			(worn ? source->live < source->stored / 4 * 3 : tiles < SMALL_LIST);
 		if (source->chosen)
 		{
@@ -297,9 +303,22 @@ copy_page(Merge *merge, const Slab *slab, uint32 number, uint32 offset, Size siz
 	UnlockReleaseBuffer(buffer);
 }
 
+/* The functions below copy a block of live rows from .. to - 1 of a source. */
+
+static void
+read_tile(Merge *merge, const Source *source, uint32 block, uint32 from, uint32 to, uint8 *rows)
+{
+	Buffer		buffer = lock_source_page(merge, &source->slab, bits_page_of(&source->slab, block, 0));
+	const uint8 *blocks = slices_contents(BufferGetPage(buffer));
+
+	for (uint32 i = from; i < to; i++, rows += BF_BLOCK_BYTES)
+		memcpy(rows, blocks + source->rows[i] * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
+	UnlockReleaseBuffer(buffer);
+}
+
 /* A raw page has up to 127 blocks, and blocks are read in order. */
 static void
-read_raw_block(Merge *merge, const Source *source, uint32 block)
+read_raw(Merge *merge, const Source *source, uint32 block, uint8 *row)
 {
 	uint32		in_page = block % BF_TILE_ROWS;
 	uint32		ahead = in_page % merge->raw_blocks;
@@ -307,30 +326,27 @@ read_raw_block(Merge *merge, const Source *source, uint32 block)
 	if (ahead == 0)
 		copy_page(merge, &source->slab, bits_page_of(&source->slab, block, 0), in_page * BF_BLOCK_BYTES,
 				  Min(merge->raw_blocks, BF_TILE_ROWS - in_page) * BF_BLOCK_BYTES, source->blocks);
-	memcpy(merge->block, source->blocks + ahead * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
+	memcpy(row, source->blocks + ahead * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
 }
 
-/* Reads a block of all rows of a source into merge->block. */
 static void
-read_block(Merge *merge, const Source *source, uint32 block)
+read_slices(Merge *merge, const Source *source, uint32 block, uint32 from, uint32 to, uint8 *rows)
 {
 	const Slab *slab = &source->slab;
 	uint32		number = bits_page_of(slab, block, 0);
+	uint32		page_bytes = sliced_page_bytes(slab);
+	uint32		i = from;
 
-	vacuum_delay();
-	switch ((SlabKind) slab->kind)
+	for (uint32 page = 0; page < slab->tiles; page++)
+		copy_page(merge, slab, number + page, 0, page_bytes, merge->slices + (Size) page * page_bytes);
+	while (i < to)
 	{
-		case SLAB_TILE:
-			copy_page(merge, slab, number, 0, BF_SLICED_BYTES, merge->block);
-			break;
-		case SLAB_RAW:
-			read_raw_block(merge, source, block);
-			break;
-		default:
-			for (uint32 i = 0; i < slab->tiles; i++)
-				copy_page(merge, slab, number + i, 0, BF_SLICED_BYTES, merge->slices + (Size) i * BF_SLICED_BYTES);
-			bf_unslice_rows(merge->slices, slice_bytes_of(slab), rows_of_slab(slab), merge->block);
-			break;
+		uint32		first = source->rows[i] / PART_ROWS * PART_ROWS;
+		uint32		end = Min(first + PART_ROWS, rows_of_slab(slab));
+
+		bf_unslice_rows(merge->slices + first / 8, slice_bytes_of(slab), end - first, merge->part);
+		for (; i < to && source->rows[i] < end; i++, rows += BF_BLOCK_BYTES)
+			memcpy(rows, merge->part + (source->rows[i] - first) * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
 	}
 }
 
@@ -346,40 +362,54 @@ read_rows(void *state, uint32 block, uint64 first, uint32 n, uint8 *rows)
 		const Source *source = &merge->sources[i];
 		uint64		from = Max(first, source->first);
 		uint64		to = Min(end, source->first + source->live);
+		uint8	   *part;
 
 		if (!source->chosen || from >= to)
 			continue;
-		read_block(merge, source, block);
-		for (uint64 row = from; row < to; row++)
-			memcpy(rows + (row - first) * BF_BLOCK_BYTES,
-				   merge->block + (Size) source->rows[row - source->first] * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
+		part = rows + (from - first) * BF_BLOCK_BYTES;
+		from -= source->first;
+		to -= source->first;
+		vacuum_delay();
+		if (source->slab.kind == SLAB_TILE)
+			read_tile(merge, source, block, (uint32) from, (uint32) to, part);
+		else if (source->slab.kind == SLAB_RAW)
+			read_raw(merge, source, block, part);
+		else
+			read_slices(merge, source, block, (uint32) from, (uint32) to, part);
 	}
+}
+
+/* What to make of the rows from one on. */
+static Slab
+design_target(const Merge *merge, bool lists, uint64 row, uint32 *taken)
+{
+	if (!lists)
+		return choose_slab(merge->shape.nblocks, merge->nrows - row, merge->memory, taken);
+	*taken = (uint32) merge->nrows;
+	return (Slab)
+	{
+		.kind = SLAB_LIST, .tiles = list_pages_for(merge->nrows)
+	};
 }
 
 /* What to make of the chosen rows; *npages is their size. */
 static Slab *
-design_targets(Merge *merge, bool lists, uint32 *ntargets, uint32 *npages)
+design_targets(const Merge *merge, bool lists, uint32 *ntargets, uint32 *npages)
 {
-	Slab	   *targets = palloc((lists ? 1 : merge->nrows + 1) * sizeof(Slab));
+	Slab	   *targets;
 	uint32		taken;
+	uint32		n = 0;
 
-	*ntargets = 0;
+	for (uint64 row = 0; row < merge->nrows; row += taken, n++)
+		(void) design_target(merge, lists, row, &taken);
+	targets = palloc(n * sizeof(Slab) + 1);
+	*ntargets = n;
 	*npages = 0;
-	for (uint64 row = 0; row < merge->nrows; row += taken)
+	n = 0;
+	for (uint64 row = 0; row < merge->nrows; row += taken, n++)
 	{
-		Slab	   *target = &targets[(*ntargets)++];
-
-		if (lists)
-		{
-			taken = (uint32) merge->nrows;
-			*target = (Slab)
-			{
-				.kind = SLAB_LIST, .tiles = list_pages_for(taken)
-			};
-		}
-		else
-			*target = choose_slab(merge->shape.nblocks, merge->nrows - row, merge->memory, &taken);
-		*npages += slab_pages(target->kind, target->tiles, merge->shape.nblocks);
+		targets[n] = design_target(merge, lists, row, &taken);
+		*npages += slab_pages(targets[n].kind, targets[n].tiles, merge->shape.nblocks);
 	}
 	return targets;
 }
@@ -387,11 +417,11 @@ design_targets(Merge *merge, bool lists, uint32 *ntargets, uint32 *npages)
 static void
 write_targets(Merge *merge, Slab *targets, uint32 ntargets, uint32 npages)
 {
-	PageWriter	writer = {.index = merge->index, .log = RelationNeedsWAL(merge->index)};
+	PageWriter	writer = {.index = merge->index, .strategy = merge->strategy};
 	uint64		number;
 	uint64		row = 0;
 
-	writer.next = writer.logged = reserve_merge_pages(merge->index, npages, ntargets, &number);
+	writer.next = reserve_merge_pages(merge->index, npages, ntargets, &number);
 	for (uint32 i = 0; i < ntargets; i++)
 	{
 		uint32		n = (uint32) Min(merge->nrows - row, rows_of_slab(&targets[i]));
@@ -400,27 +430,33 @@ write_targets(Merge *merge, Slab *targets, uint32 ntargets, uint32 npages)
 		write_slab(&writer, &targets[i], merge->shape.nblocks, merge->entries + row, row, n, true, read_rows, merge);
 		row += n;
 	}
-	finish_pages(&writer);
 }
 
-/* The largest source decides how much memory a block takes. */
+/*
+ * The greatest sliced source takes half as much as a target, unless an earlier merge had
+ * more memory, and raw ones a fourth.
+ */
 static void
 allocate_blocks(Merge *merge)
 {
-	uint32		tiles = 1;
-	uint32		nraw = 1;
+	uint32		tiles = 0;
+	uint32		nraw = 0;
 
 	for (uint32 i = 0; i < merge->nsources; i++)
 	{
 		const Source *source = &merge->sources[i];
 
-		if (source->chosen && has_bits(source))
+		if (source->chosen && source->slab.kind == SLAB_SLICES)
 			tiles = Max(tiles, source->slab.tiles);
 		nraw += source->chosen && source->slab.kind == SLAB_RAW;
 	}
-	merge->slices = palloc((Size) tiles * BF_SLICED_BYTES);
-	merge->block = palloc((Size) tiles * BF_SLICED_BYTES);
-	merge->raw_blocks = Max(Min(merge->memory / nraw / BF_BLOCK_BYTES, BF_TILE_ROWS), 1);
+	if (tiles > 0)
+	{
+		merge->slices = palloc((Size) tiles * BF_SLICED_BYTES);
+		merge->part = palloc(PART_ROWS * BF_BLOCK_BYTES);
+	}
+	if (nraw > 0)
+		merge->raw_blocks = Max(Min(merge->memory / 4 / nraw / BF_BLOCK_BYTES, BF_TILE_ROWS), 1);
 	for (uint32 i = 0; i < merge->nsources; i++)
 	{
 		if (merge->sources[i].chosen && merge->sources[i].slab.kind == SLAB_RAW)
@@ -451,11 +487,20 @@ replace_chosen(Merge *merge, bool lists)
 	swap_slabs(merge->index, sources, nchosen, targets, ntargets);
 }
 
+/* In bytes; an autovacuum worker may have a limit of its own. */
+static Size
+memory_limit(void)
+{
+	bool		own = MyBackendType == B_AUTOVAC_WORKER && autovacuum_work_mem != -1;
+
+	return (Size) (own ? autovacuum_work_mem : maintenance_work_mem) * 1024;
+}
+
 /* Does one step; false if nothing is left to do. */
 static bool
-merge_some(Relation index)
+merge_some(Relation index, BufferAccessStrategy strategy)
 {
-	Merge		merge = {.index = index, .memory = (Size) maintenance_work_mem * 1024 / 2};
+	Merge		merge = {.index = index, .strategy = strategy, .memory = memory_limit() / 2};
 
 	survey(&merge);
 	if (choose_dead(&merge) || choose_greatest(&merge) || choose_worn(&merge))
@@ -468,12 +513,12 @@ merge_some(Relation index)
 }
 
 void
-merge_slices(Relation index)
+merge_slices(Relation index, BufferAccessStrategy strategy)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "bloomslices merge", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext before = MemoryContextSwitchTo(context);
 
-	while (merge_some(index))
+	while (merge_some(index, strategy))
 		MemoryContextReset(context);
 	MemoryContextSwitchTo(before);
 	MemoryContextDelete(context);

@@ -4,11 +4,13 @@
  */
 #include "pg/pg_compat.h"
 
+#include "access/xloginsert.h"
 #include "bloomslices/bloomslices.h"
 #include "core/format.h"
 #include "core/hash.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/smgr.h"
 
 void
 report_slices_damage(Relation index, BlockNumber block)
@@ -27,20 +29,6 @@ is_bloomslices(Relation index)
 
 	return (kind == RELKIND_INDEX || kind == RELKIND_PARTITIONED_INDEX) &&
 		index->rd_indam->ambuild == bloomslices_build;
-}
-
-void
-init_slices_page(Page page, PageKind kind, uint64 owner, uint32 number)
-{
-	SlicesPageFields *fields = slices_fields(page);
-
-	PageInit(page, BLCKSZ, 0);
-	fields->magic = SLICES_MAGIC;
-	fields->version = SLICES_VERSION;
-	fields->kind = kind;
-	fields->owner = owner;
-	fields->number = number;
-	((PageHeader) page)->pd_lower = SLICES_OFFSET;
 }
 
 /* Full-page images omit what lies between pd_lower and pd_upper. */
@@ -132,65 +120,100 @@ write_slices_meta(Page page, const SlicesMeta *meta)
 	((PageHeader) page)->pd_lower = SLICES_OFFSET + meta_size(meta);
 }
 
-Buffer
-try_slab_page(Relation index, const Slab *slab, uint32 number, int mode)
+void
+write_new_slices_meta(Relation index, ForkNumber fork, SlicesMeta *meta)
 {
-	PageKind	kind = number < rows_pages_of(slab) ? PAGE_ROWS : PAGE_BITS;
-	Buffer		buffer = ReadBuffer(index, slab->first + number);
+	const SlicesPageFields fields = {.kind = PAGE_META};
 
+	meta->checksum = checksum_of(meta);
+	write_slices_page(index, fork, SLICES_META_PAGE, NULL, &fields, meta, meta_size(meta));
+}
+
+Buffer
+lock_if_slab_page(Buffer buffer, const Slab *slab, uint32 number, int mode)
+{
 	Assert(number < slab->npages);
 	LockBuffer(buffer, mode);
-	if (likely(is_slices_page(BufferGetPage(buffer), kind, slab->number, number)))
+	if (likely(is_slices_page(BufferGetPage(buffer), slab_page_kind(slab, number), slab->number, number)))
 		return buffer;
 	UnlockReleaseBuffer(buffer);
 	return InvalidBuffer;
 }
 
 Buffer
-lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uint32 number, int mode)
+try_slab_page(Relation index, const Slab *slab, uint32 number, int mode, BufferAccessStrategy strategy)
 {
-	Buffer		buffer = try_slab_page(index, slab, number, mode);
+	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, slab->first + number, RBM_NORMAL, strategy);
+
+	return lock_if_slab_page(buffer, slab, number, mode);
+}
+
+bool
+lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uint32 number, Buffer buffer)
+{
 	SlicesMeta	meta;
 
-	if (likely(BufferIsValid(buffer)))
-		return buffer;
+	if (likely(BufferIsValid(lock_if_slab_page(buffer, slab, number, BUFFER_LOCK_SHARE))))
+		return true;
 	read_slices_meta(index, &meta);
 	if (meta.directory == directory->meta.directory)
 		report_slices_damage(index, slab->first + number);
-	return InvalidBuffer;
+	return false;
 }
 
-/* Adds a page, unless other sessions have done so up to that block. */
-static Buffer
-extend_to(Relation index, ForkNumber fork, BlockNumber block)
+/*
+ * Appends zeros in one step and without buffers, as hash indexes do.  Before version 16
+ * this leaves a hole, to which the file system gives space when its pages are written.
+ */
+static void
+extend_file(Relation index, ForkNumber fork, BlockNumber from, BlockNumber to)
+{
+#if PG_VERSION_NUM >= 160000
+	smgrzeroextend(RelationGetSmgr(index), fork, from, (int) (to - from), false);
+#else
+	PGAlignedBlock zero = {0};
+
+	smgrextend(RelationGetSmgr(index), fork, to - 1, zero.data, false);
+#endif
+}
+
+void
+extend_slices(Relation index, ForkNumber fork, BlockNumber nblocks)
 {
 	bool		lock = !RELATION_IS_LOCAL(index);
-	Buffer		buffer = InvalidBuffer;
+	BlockNumber before;
 
+	if (RelationGetNumberOfBlocksInFork(index, fork) >= nblocks)
+		return;
 	if (lock)
 		LockRelationForExtension(index, ExclusiveLock);
-	if (RelationGetNumberOfBlocksInFork(index, fork) <= block)
-		buffer = ReadBufferExtended(index, fork, P_NEW, RBM_ZERO_AND_LOCK, NULL);
+	before = RelationGetNumberOfBlocksInFork(index, fork);
+	if (before < nblocks)
+		extend_file(index, fork, before, nblocks);
 	if (lock)
 		UnlockRelationForExtension(index, ExclusiveLock);
-	if (BufferIsValid(buffer) && BufferGetBlockNumber(buffer) != block)
-	{
-		UnlockReleaseBuffer(buffer);
-		buffer = InvalidBuffer;
-	}
-	return buffer;
 }
 
-Buffer
-take_slices_page(Relation index, ForkNumber fork, BlockNumber block)
+/* A page that is changed has a record: pg_rewind copies only what records name. */
+void
+write_slices_page(Relation index, ForkNumber fork, BlockNumber block, BufferAccessStrategy strategy,
+				  const SlicesPageFields *fields, const void *contents, Size size)
 {
-	while (RelationGetNumberOfBlocksInFork(index, fork) <= block)
-	{
-		Buffer		buffer = extend_to(index, fork, block);
+	bool		log = RelationNeedsWAL(index) || fork == INIT_FORKNUM;
+	Buffer		buffer = ReadBufferExtended(index, fork, block, RBM_ZERO_AND_LOCK, strategy);
+	Page		page = BufferGetPage(buffer);
 
-		if (BufferIsValid(buffer))
-			return buffer;
-		CHECK_FOR_INTERRUPTS();
-	}
-	return ReadBufferExtended(index, fork, block, RBM_ZERO_AND_LOCK, NULL);
+	START_CRIT_SECTION();
+	PageInit(page, BLCKSZ, 0);
+	*slices_fields(page) = *fields;
+	slices_fields(page)->magic = SLICES_MAGIC;
+	slices_fields(page)->version = SLICES_VERSION;
+	if (size > 0)
+		memcpy(slices_contents(page), contents, size);
+	((PageHeader) page)->pd_lower = (uint16) (SLICES_OFFSET + size);
+	MarkBufferDirty(buffer);
+	if (log)
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+	UnlockReleaseBuffer(buffer);
 }

@@ -30,10 +30,12 @@ StaticAssertDecl(KEYS_PER_BLOCK * BF_MAX_K >= BF_BLOCK_BITS, "all bits of a bloc
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
+/* Sparse rows are flagged, except for @>=. */
 static void
 set_verdicts(Question *question, Verdict exact, Verdict flagged, Verdict candidate, Verdict empty)
 {
 	question->verdicts[ROW_EXACT] = exact;
+	question->verdicts[ROW_SPARSE] = flagged;
 	question->verdicts[ROW_FLAGGED] = flagged;
 	question->verdicts[ROW_CANDIDATE] = candidate;
 	question->verdicts[ROW_EMPTY] = empty;
@@ -141,6 +143,8 @@ prepare_superset(Question *question, const SlicesShape *shape, Datum value)
 		question->bits = filter.payload;
 	set_verdicts(question, asks_bits(question) ? VERDICT_BITS : VERDICT_YES,
 				 VERDICT_MAYBE, VERDICT_MAYBE, VERDICT_MAYBE);
+	if (asks_bits(question))
+		question->verdicts[ROW_SPARSE] = VERDICT_BITS_MAYBE;
 }
 
 void

@@ -9,13 +9,26 @@
 
 #include "bloomslices/bloomslices.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/buf_internals.h"
 
-/* Initialize with the first three fields. */
+/*
+ * Where pages were found last, by block number.  A scan that searches many times, as for a
+ * join, then needs no look-up in the table of buffers.
+ */
+typedef struct RecentBuffers
+{
+	BlockNumber count;
+	Buffer	   *buffers;		/* or InvalidBuffer */
+} RecentBuffers;
+
+/* Initialize with the first four fields; recent may be NULL. */
 typedef struct SlabReader
 {
 	Relation	index;
 	const Directory *directory;
 	const Slab *slab;
+	RecentBuffers *recent;
 	Buffer		buffer;			/* locked in shared mode, or invalid */
 	uint32		number;			/* of its page */
 } SlabReader;
@@ -28,6 +41,34 @@ close_page(SlabReader *reader)
 	reader->buffer = InvalidBuffer;
 }
 
+/* The place to remember a buffer, or NULL. */
+static inline Buffer *
+recent_buffer_of(const SlabReader *reader, BlockNumber block)
+{
+	return reader->recent != NULL && block < reader->recent->count ? &reader->recent->buffers[block] : NULL;
+}
+
+/* Pins a page. */
+static inline Buffer
+pin_slab_page(const SlabReader *reader, uint32 number)
+{
+	BlockNumber block = reader->slab->first + number;
+	Buffer	   *recent = recent_buffer_of(reader, block);
+	Buffer		buffer;
+
+	if (recent != NULL && BufferIsValid(*recent) &&
+		ReadRecentBuffer(reader->index->rd_locator, MAIN_FORKNUM, block, *recent))
+	{
+		pgstat_count_buffer_read(reader->index);
+		pgstat_count_buffer_hit(reader->index);
+		return *recent;
+	}
+	buffer = ReadBuffer(reader->index, block);
+	if (recent != NULL)
+		*recent = buffer;
+	return buffer;
+}
+
 /*
  * The page, which stays locked until the next one is read.  NULL if the slab is gone:
  * then the caller reads the directory again and starts over.
@@ -35,34 +76,51 @@ close_page(SlabReader *reader)
 static inline Page
 read_slab_page(SlabReader *reader, uint32 number)
 {
-	if (!BufferIsValid(reader->buffer) || reader->number != number)
-	{
-		close_page(reader);
-		CHECK_FOR_INTERRUPTS();
-		reader->buffer = lock_slab_page(reader->index, reader->directory, reader->slab, number, BUFFER_LOCK_SHARE);
-		reader->number = number;
-		if (!BufferIsValid(reader->buffer))
-			return NULL;
-	}
-	return BufferGetPage(reader->buffer);
+	Buffer		buffer;
+
+	if (BufferIsValid(reader->buffer) && reader->number == number)
+		return BufferGetPage(reader->buffer);
+	close_page(reader);
+	CHECK_FOR_INTERRUPTS();
+	buffer = pin_slab_page(reader, number);
+	if (!lock_slab_page(reader->index, reader->directory, reader->slab, number, buffer))
+		return NULL;
+	reader->buffer = buffer;
+	reader->number = number;
+	return BufferGetPage(buffer);
+}
+
+/* Does a buffer seem to have a page of a shared relation?  May err. */
+static inline bool
+has_block(Buffer buffer, BlockNumber block)
+{
+	return BufferIsValid(buffer) && GetBufferDescriptor(buffer - 1)->tag.blockNum == block;
 }
 
 /*
- * Lets the server or the processor fetch size bytes at an offset of a page before they
- * are read.  Without it every page waits for memory, or the disk, by itself.
+ * Lets the server fetch a page from the disk, or the processor what a lock of it touches.
+ * Without it each page waits by itself.  Returns the page, which is not pinned, or NULL.
  */
-static inline void
-prefetch_slab_page(Relation index, const Slab *slab, uint32 number, uint32 offset, uint32 size)
+static inline const char *
+prefetch_slab_page(const SlabReader *reader, uint32 number)
 {
-	Buffer		buffer = PrefetchBuffer(index, MAIN_FORKNUM, slab->first + number).recent_buffer;
-	const char *page;
+	BlockNumber block = reader->slab->first + number;
+	Buffer	   *recent = recent_buffer_of(reader, block);
+	Buffer		buffer = InvalidBuffer;
 
-	if (!BufferIsValid(buffer))
-		return;
-	page = BufferGetPage(buffer);
-	__builtin_prefetch(page);
-	for (uint32 at = 0; at < size; at += PG_CACHE_LINE_SIZE / 2)
-		__builtin_prefetch(page + SLICES_OFFSET + offset + at);
+	if (recent != NULL && has_block(*recent, block))
+		buffer = *recent;
+	else
+	{
+		buffer = PrefetchBuffer(reader->index, MAIN_FORKNUM, block).recent_buffer;
+		if (!BufferIsValid(buffer) || BufferIsLocal(buffer))
+			return NULL;
+		__builtin_prefetch(GetBufferDescriptor(buffer - 1));
+		if (recent != NULL)
+			*recent = buffer;
+	}
+	__builtin_prefetch(BufferGetPage(buffer));
+	return BufferGetPage(buffer);
 }
 
 /* The entry of a row, as read_slab_page(). */

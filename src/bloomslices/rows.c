@@ -23,6 +23,15 @@ can_give_shape(const bf_filter *filter)
 		!bf_is_empty(filter);
 }
 
+/* Would most bits be set, so that they rule out hardly any key? */
+static bool
+would_saturate(const SlicesShape *shape, const bf_filter *filter)
+{
+	uint64		nbits = (uint64) shape->nblocks * BF_BLOCK_BITS;
+
+	return filter->sparse ? filter->nhashes > nbits / shape->k : filter->params.m > 2 * nbits;
+}
+
 static RowKind
 kind_of(const SlicesShape *shape, const bf_filter *filter)
 {
@@ -33,11 +42,11 @@ kind_of(const SlicesShape *shape, const bf_filter *filter)
 	if (!can_give_shape(filter) || !is_complete_shape(shape) ||
 		params->element_class != shape->element_class || params->seed != shape->seed)
 		return ROW_CANDIDATE;
-	if (filter->sparse)
-		return ROW_FLAGGED;
-	if (params->k < shape->k)
+	if (params->k == shape->k && bf_shape_of(params).nblocks == shape->nblocks)
+		return filter->sparse ? ROW_SPARSE : ROW_EXACT;
+	if (would_saturate(shape, filter))
 		return ROW_CANDIDATE;
-	return params->k == shape->k && bf_shape_of(params).nblocks == shape->nblocks ? ROW_EXACT : ROW_FLAGGED;
+	return filter->sparse || params->k >= shape->k ? ROW_FLAGGED : ROW_CANDIDATE;
 }
 
 static void
@@ -91,7 +100,7 @@ slices_row_bits(const SlicesShape *shape, const bf_filter *filter, uint8 *bits)
 	RowKind		kind = kind_of(shape, filter);
 	bf_shape	index_shape = slices_bf_shape(shape);
 
-	if (bits == NULL || (kind != ROW_EXACT && kind != ROW_FLAGGED))
+	if (bits == NULL || !kind_has_bits(kind))
 		return kind;
 	if (filter->sparse)
 		expand_hashes(&index_shape, filter, bits);
@@ -114,11 +123,9 @@ complete_shape(SlicesShape *shape, const bf_filter *filter)
 	if (shape->nblocks > 0)
 	{
 		SlicesShape with_class = *shape;
-		RowKind		kind;
 
 		with_class.element_class = params->element_class;
-		kind = kind_of(&with_class, filter);
-		if (kind != ROW_EXACT && kind != ROW_FLAGGED)
+		if (!kind_has_bits(kind_of(&with_class, filter)))
 			return false;
 		*shape = with_class;
 		return true;

@@ -5,6 +5,8 @@
  * A search collects all rows before the first one is returned, because nothing keeps a
  * slab from being merged away between two calls.  The rows that a snapshot sees have
  * their entries before its scan begins, and keep them until no snapshot sees the row.
+ * So one copy of the directory serves all searches of a scan, until a merge removes a
+ * slab that it names.
  */
 #include "pg/pg_compat.h"
 
@@ -19,7 +21,8 @@
 
 typedef struct SlicesScan
 {
-	MemoryContext context;		/* of the search */
+	SearchMemory memory;		/* of all searches */
+	MemoryContext context;		/* of one search */
 	bool		searched;
 	Hits		hits;
 	Size		next;
@@ -45,9 +48,11 @@ IndexScanDesc
 bloomslices_beginscan(Relation index, int nkeys, int norderbys)
 {
 	IndexScanDesc scan = RelationGetIndexScan(index, nkeys, norderbys);
-	SlicesScan *state = palloc0(sizeof(SlicesScan));
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "bloomslices scan", ALLOCSET_DEFAULT_SIZES);
+	SlicesScan *state = MemoryContextAllocZero(context, sizeof(SlicesScan));
 
-	state->context = AllocSetContextCreate(CurrentMemoryContext, "bloomslices scan", ALLOCSET_DEFAULT_SIZES);
+	state->memory.context = context;
+	state->context = AllocSetContextCreate(context, "bloomslices search", ALLOCSET_DEFAULT_SIZES);
 	if (norderbys > 0)
 	{
 		scan->xs_orderbyvals = palloc0(norderbys * sizeof(Datum));
@@ -75,8 +80,7 @@ bloomslices_endscan(IndexScanDesc scan)
 {
 	SlicesScan *state = scan->opaque;
 
-	MemoryContextDelete(state->context);
-	pfree(state);
+	MemoryContextDelete(state->memory.context);
 }
 
 static void
@@ -86,7 +90,8 @@ start_search(IndexScanDesc scan)
 	MemoryContext caller = MemoryContextSwitchTo(state->context);
 
 	pgstat_count_index_scan(scan->indexRelation);
-	state->hits = search_slices(scan->indexRelation, scan->keyData, scan->numberOfKeys,
+	count_search(scan);
+	state->hits = search_slices(scan->indexRelation, &state->memory, scan->keyData, scan->numberOfKeys,
 								scan->numberOfOrderBys > 0 ? &scan->orderByData[0] : NULL);
 	state->next = 0;
 	state->searched = true;

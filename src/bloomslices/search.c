@@ -20,6 +20,7 @@ typedef struct Search
 {
 	Relation	index;
 	const Directory *directory;
+	RecentBuffers *recent;		/* or NULL */
 	int			nconditions;
 	Question   *conditions;
 	Question   *distance;		/* or NULL */
@@ -111,23 +112,40 @@ allocate_sets(Search *search)
 		search->planes = allocate_words(planes);
 }
 
+/* Where the slice of a bit is on its page. */
+static inline uint32
+slice_offset(const Slab *slab, uint32 bit)
+{
+	return bit % (BF_BLOCK_BITS / slab->tiles) * slice_bytes_of(slab);
+}
+
 /* The processor continues by itself after this many bytes. */
 #define PREFETCHED_BYTES	512
 
+/* Tests whose pages are prefetched at once; the rest may not be needed. */
+#define TESTS_AHEAD		16
+
+/* Prefetches what some tests read of slices, from test i on. */
 static void
-prefetch_tests(const Search *search, const Slab *slab)
+prefetch_tests(const Search *search, const SlabReader *reader, uint32 i)
 {
 	const BlockTests *tests = search->tests;
+	const Slab *slab = reader->slab;
+	uint32		end = Min(i + TESTS_AHEAD, tests->ntests);
+	uint32		size = Min(slice_bytes_of(slab), PREFETCHED_BYTES);
+	const char *page = NULL;
+	uint32		last = 0;		/* no page of slices */
 
-	if (slab->kind != SLAB_SLICES)
-		return;
-	for (uint32 i = 0; i < tests->ntests; i++)
+	for (; i < end; i++)
 	{
 		uint32		bit = tests->tests[i].bit;
-		uint32		size = slice_bytes_of(slab);
+		uint32		number = bits_page_of(slab, tests->block, bit);
 
-		prefetch_slab_page(search->index, slab, bits_page_of(slab, tests->block, bit),
-						   bit % (BF_BLOCK_BITS / slab->tiles) * size, Min(size, PREFETCHED_BYTES));
+		if (number != last)
+			page = prefetch_slab_page(reader, number);
+		last = number;
+		for (uint32 at = 0; page != NULL && at < size; at += PG_CACHE_LINE_SIZE / 2)
+			__builtin_prefetch(page + SLICES_OFFSET + slice_offset(slab, bit) + at);
 	}
 }
 
@@ -146,9 +164,7 @@ keep_rows_with_bit(SlabReader *reader, uint32 block, uint32 bit, uint64 *rows, b
 	bits = slices_contents(page);
 	if (slab->kind == SLAB_SLICES)
 	{
-		uint32		size = slice_bytes_of(slab);
-
-		*left = bf_slice_and(rows, bits + bit % (BF_BLOCK_BITS / slab->tiles) * size, size);
+		*left = bf_slice_and(rows, bits + slice_offset(slab, bit), slice_bytes_of(slab));
 		return true;
 	}
 	if (slab->kind == SLAB_RAW)
@@ -180,9 +196,10 @@ find_all(Search *search, SlabReader *reader, const Question *question, uint64 *r
 	tests->next = 0;
 	while (next_tests(search, reader, question))
 	{
-		prefetch_tests(search, reader->slab);
 		for (uint32 i = 0; i < tests->ntests; i++)
 		{
+			if (i % TESTS_AHEAD == 0 && reader->slab->kind == SLAB_SLICES)
+				prefetch_tests(search, reader, i);
 			if (!keep_rows_with_bit(reader, tests->block, tests->tests[i].bit, rows, &left))
 				return false;
 			if (!left)
@@ -207,6 +224,8 @@ find_keys(Search *search, SlabReader *reader, uint32 *present)
 	{
 		uint32		key = tests->tests[i].key;
 
+		if (i % TESTS_AHEAD == 0 && reader->slab->kind == SLAB_SLICES)
+			prefetch_tests(search, reader, i);
 		if (!(*present & 1 << key))
 			continue;
 		if (!keep_rows_with_bit(reader, tests->block, tests->tests[i].bit,
@@ -276,6 +295,15 @@ find_accepted(Search *search, SlabReader *reader, const Question *question, uint
 	return true;
 }
 
+/* Need only the rows that the bits accept be considered? */
+static bool
+decides_by_bits(const Question *question, const Slab *slab)
+{
+	bool		may_have_flagged = slab->kind != SLAB_SLICES || slab->has_flagged;
+
+	return asks_bits(question) && (question->verdicts[ROW_FLAGGED] >= VERDICT_BITS || !may_have_flagged);
+}
+
 /*
  * The rows of a slab with bits that the conditions may accept; *left is false if there
  * is none.
@@ -293,7 +321,7 @@ find_rows(Search *search, SlabReader *reader, bool *left)
 
 		if (asks_bits(question) && !find_accepted(search, reader, question, search->accepted[i]))
 			return false;
-		if (question->verdicts[ROW_FLAGGED] == VERDICT_BITS_MAYBE)
+		if (decides_by_bits(question, reader->slab))
 			*left = bf_rows_and(search->rows, search->accepted[i], nwords);
 		else
 			*left = question->verdicts[ROW_FLAGGED] != VERDICT_NO;
@@ -349,10 +377,8 @@ measure_distance(const Search *search, RowKind kind, uint32 row, Hit *hit)
 static bool
 is_valid_entry(const RowEntry *entry, const Slab *slab)
 {
-	bool		has_bits = entry->kind == ROW_EXACT || entry->kind == ROW_FLAGGED;
-
 	return ItemPointerIsValid(&entry->tid) && entry->kind <= ROW_NULL &&
-		has_bits == (slab->kind != SLAB_LIST);
+		kind_has_bits(entry->kind) == (slab->kind != SLAB_LIST);
 }
 
 /* The first row from this one on that the conditions may accept. */
@@ -405,7 +431,9 @@ find_raw_row(Search *search, SlabReader *reader, bool *left)
 static bool
 search_slab(Search *search, const Slab *slab)
 {
-	SlabReader	reader = {.index = search->index, .directory = search->directory, .slab = slab};
+	SlabReader	reader = {
+		.index = search->index, .directory = search->directory, .slab = slab, .recent = search->recent
+	};
 	bool		left = true;
 	bool		found = true;
 
@@ -432,20 +460,60 @@ search_slabs(Search *search)
 	return true;
 }
 
+static void
+renew_directory(Relation index, SearchMemory *memory)
+{
+	MemoryContext caller = MemoryContextSwitchTo(memory->context);
+
+	if (memory->directory != NULL)
+		free_slices_directory(memory->directory);
+	memory->directory = NULL;
+	memory->directory = read_slices_directory(index);
+	MemoryContextSwitchTo(caller);
+}
+
+/* Pages beyond are not remembered. */
+#define MAX_RECENT_BUFFERS	(1024 * 1024)
+
+/* ReadRecentBuffer() does not raise the usage count, by which the server evicts: now and then ReadBuffer() does. */
+#define USES_PER_COUNT		8
+
+/* The buffers to use in this search.  The first ones remember none, as there may be few. */
+static RecentBuffers *
+recent_buffers(Relation index, SearchMemory *memory)
+{
+	memory->nsearches++;
+	if (memory->nsearches <= USES_PER_COUNT || memory->nsearches % USES_PER_COUNT == 0 ||
+		RelationUsesLocalBuffers(index))
+		return NULL;
+	if (memory->recent.buffers == NULL)
+	{
+		memory->recent.count = Min(RelationGetNumberOfBlocks(index), MAX_RECENT_BUFFERS);
+		memory->recent.buffers = MemoryContextAllocZero(memory->context, memory->recent.count * sizeof(Buffer));
+	}
+	return &memory->recent;
+}
+
 Hits
-search_slices(Relation index, const ScanKeyData *conditions, int nconditions, const ScanKeyData *distance)
+search_slices(Relation index, SearchMemory *memory, const ScanKeyData *conditions, int nconditions,
+			  const ScanKeyData *distance)
 {
 	Search		search;
 
-	do
+	if (memory->directory == NULL)
+		renew_directory(index, memory);
+	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
 		search = (Search)
 		{
-			.index = index, .directory = read_slices_directory(index), .nconditions = nconditions
+			.index = index, .directory = memory->directory, .recent = recent_buffers(index, memory),
+				.nconditions = nconditions
 		};
 		prepare_questions(&search, conditions, distance);
 		allocate_sets(&search);
-	} while (!search_slabs(&search));
-	return search.hits;
+		if (search_slabs(&search))
+			return search.hits;
+		renew_directory(index, memory);
+	}
 }

@@ -9,6 +9,7 @@
 
 #include "access/skey.h"
 #include "bloomslices/bloomslices.h"
+#include "bloomslices/reader.h"
 
 #define NULL_DISTANCE	UINT32_MAX	/* more than any other */
 
@@ -42,11 +43,21 @@ tid_of(uint64 place)
 	return tid;
 }
 
+/* What a scan keeps for all its searches.  Initialize to zero, except the context. */
+typedef struct SearchMemory
+{
+	MemoryContext context;		/* of what follows */
+	Directory  *directory;		/* from any time after the snapshot was taken,
+								 * or NULL */
+	RecentBuffers recent;
+	uint64		nsearches;
+} SearchMemory;
+
 /*
  * Finds the rows that all conditions may accept, in no order, with their distance
  * unless distance is NULL.  Allocates in the current memory context.
  */
-extern Hits search_slices(Relation index, const ScanKeyData *conditions, int nconditions,
+extern Hits search_slices(Relation index, SearchMemory *memory, const ScanKeyData *conditions, int nconditions,
 						  const ScanKeyData *distance);
 
 #endif							/* BF_SEARCH_H */

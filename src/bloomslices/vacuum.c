@@ -11,6 +11,7 @@
 
 typedef struct Removal
 {
+	IndexVacuumInfo *info;
 	IndexBulkDeleteResult *stats;
 	IndexBulkDeleteCallback callback;
 	void	   *state;
@@ -54,8 +55,10 @@ remove_entries(Relation index, Buffer buffer, const bool *dead)
 
 /* The table's lock keeps merges away, so the slabs are still there. */
 static void
-remove_from_slab(Relation index, Removal *removal, const Slab *slab)
+remove_from_slab(Removal *removal, const Slab *slab)
 {
+	Relation	index = removal->info->index;
+
 	for (uint32 number = 0; number < rows_pages_of(slab); number++)
 	{
 		bool		dead[ROWS_PER_PAGE];
@@ -63,7 +66,7 @@ remove_from_slab(Relation index, Removal *removal, const Slab *slab)
 		uint32		ndead;
 
 		vacuum_delay();
-		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_EXCLUSIVE);
+		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_EXCLUSIVE, removal->info->strategy);
 		if (!BufferIsValid(buffer))
 			report_slices_damage(index, slab->first + number);
 		ndead = find_dead(removal, BufferGetPage(buffer), dead);
@@ -78,15 +81,55 @@ IndexBulkDeleteResult *
 bloomslices_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback,
 					   void *state)
 {
-	Removal		removal = {stats != NULL ? stats : palloc0(sizeof(*stats)), callback, state};
+	Removal		removal = {info, stats != NULL ? stats : palloc0(sizeof(*stats)), callback, state};
 	Directory  *directory = read_slices_directory(info->index);
 
 	removal.stats->num_index_tuples = 0;
 	removal.stats->estimated_count = false;
 	for (uint32 i = 0; i < directory->nslabs; i++)
-		remove_from_slab(info->index, &removal, &directory->slabs[i]);
+		remove_from_slab(&removal, &directory->slabs[i]);
 	free_slices_directory(directory);
 	return removal.stats;
+}
+
+static uint32
+candidates_of_slab(Relation index, const Slab *slab, BufferAccessStrategy strategy)
+{
+	uint32		n = 0;
+
+	for (uint32 number = 0; number < rows_pages_of(slab); number++)
+	{
+		Buffer		buffer;
+		Page		page;
+
+		vacuum_delay();
+		buffer = try_slab_page(index, slab, number, BUFFER_LOCK_SHARE, strategy);
+		if (!BufferIsValid(buffer))
+			report_slices_damage(index, slab->first + number);
+		page = BufferGetPage(buffer);
+		for (uint32 i = 0; i < slices_fields(page)->used; i++)
+			n += slices_rows(page)[i].kind == ROW_CANDIDATE;
+		UnlockReleaseBuffer(buffer);
+	}
+	return n;
+}
+
+/* Tells the planner how many rows each search returns. */
+static void
+count_candidates(Relation index, BufferAccessStrategy strategy)
+{
+	Directory  *directory = read_slices_directory(index);
+	uint32		before = directory->meta.candidates;
+	uint32		n = 0;
+
+	for (uint32 i = 0; i < directory->nslabs; i++)
+	{
+		if (directory->slabs[i].kind == SLAB_LIST)
+			n += candidates_of_slab(index, &directory->slabs[i], strategy);
+	}
+	free_slices_directory(directory);
+	if (n != before)
+		set_candidates(index, n);
 }
 
 static BlockNumber
@@ -119,7 +162,8 @@ bloomslices_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		stats->num_index_tuples = info->num_heap_tuples;
 		stats->estimated_count = info->estimated_count || RelationGetIndexPredicate(info->index) != NIL;
 	}
-	merge_slices(info->index);
+	merge_slices(info->index, info->strategy);
+	count_candidates(info->index, info->strategy);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);
 	stats->pages_free = free_pages(info->index);
 	return stats;

@@ -12,23 +12,17 @@
 #include "pg/index_method.h"
 #include "utils/lsyscache.h"
 
-static bool
-is_filter_type(Oid type)
-{
-	bf_kind		kind;
-
-	return is_bloom_type(type, &kind) && kind == BF_FILTER;
-}
+extern PGDLLEXPORT Datum bloomquery_in(PG_FUNCTION_ARGS);
 
 static bool
 is_valid_operator(const FormData_pg_amop *operator)
 {
 	bool		orders = operator->amopstrategy == DISTANCE_STRATEGY;
-	bool		takes_filter = is_filter_type(operator->amoprighttype);
+	bool		takes_filter = operator->amopstrategy == SUPERSET_STRATEGY;
 
 	return operator->amopstrategy >= MATCH_STRATEGY && operator->amopstrategy <= MOST_STRATEGY &&
-		is_filter_type(operator->amoplefttype) &&
-		takes_filter == (operator->amopstrategy == SUPERSET_STRATEGY) &&
+		input_function_of(operator->amoplefttype) == bloomfilter_in &&
+		input_function_of(operator->amoprighttype) == (takes_filter ? bloomfilter_in : bloomquery_in) &&
 		operator->amoppurpose == (orders ? AMOP_ORDER : AMOP_SEARCH) &&
 		get_op_rettype(operator->amopopr) == (orders ? INT4OID : BOOLOID) &&
 		(!orders || opfamily_can_sort_type(operator->amopsortfamily, INT4OID));

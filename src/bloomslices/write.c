@@ -4,45 +4,25 @@
  */
 #include "pg/pg_compat.h"
 
-#include "access/xloginsert.h"
 #include "bloomslices/bloomslices.h"
 #include "miscadmin.h"
 
-/* Pages that are logged together; see XLR_MAX_BLOCK_ID. */
-#define BATCH_PAGES		32
-
 /* A slab may have as many rows to spare: a key then reads one slab instead of several. */
-#define LEAST_FILL(tiles)	((uint64) BF_TILE_ROWS * (tiles) / 4 * 3)
+#define LEAST_FILL(tiles)	((uint64) bf_sliced_rows(tiles) / 4 * 3)
 
 /* Two copies of a block of all rows. */
 #define MEMORY_PER_TILE	(2 * (Size) BF_SLICED_BYTES)
 
-void
-finish_pages(PageWriter *writer)
-{
-	if (writer->log && writer->next > writer->logged)
-		log_newpage_range(writer->index, MAIN_FORKNUM, writer->logged, writer->next, true);
-	writer->logged = writer->next;
-}
-
 static void
-write_page(PageWriter *writer, PageKind kind, const Slab *slab, uint32 used, const void *contents, Size size)
+write_page(PageWriter *writer, const Slab *slab, uint32 used, const void *contents, Size size)
 {
-	Buffer		buffer;
-	Page		page;
+	uint32		number = writer->next - slab->first;
+	SlicesPageFields fields = {
+		.kind = slab_page_kind(slab, number), .owner = slab->number, .number = number, .used = used
+	};
 
 	CHECK_FOR_INTERRUPTS();
-	buffer = take_slices_page(writer->index, MAIN_FORKNUM, writer->next);
-	page = BufferGetPage(buffer);
-	init_slices_page(page, kind, slab->number, writer->next - slab->first);
-	slices_fields(page)->used = used;
-	memcpy(slices_contents(page), contents, size);
-	((PageHeader) page)->pd_lower = SLICES_OFFSET + size;
-	MarkBufferDirty(buffer);
-	UnlockReleaseBuffer(buffer);
-	writer->next++;
-	if (writer->next - writer->logged == BATCH_PAGES)
-		finish_pages(writer);
+	write_slices_page(writer->index, MAIN_FORKNUM, writer->next++, writer->strategy, &fields, contents, size);
 }
 
 Slab
@@ -54,7 +34,7 @@ choose_slab(uint32 nblocks, uint64 nrows, Size memory, uint32 *taken)
 	{
 		if (nrows < LEAST_FILL(tiles) || (tiles > most && tiles > BF_LEAST_TILES))
 			continue;
-		*taken = (uint32) Min(nrows, BF_TILE_ROWS * tiles);
+		*taken = (uint32) Min(nrows, bf_sliced_rows(tiles));
 		return (Slab)
 		{
 			.kind = SLAB_SLICES, .tiles = tiles
@@ -79,7 +59,7 @@ write_rows_pages(PageWriter *writer, const Slab *slab, const RowEntry *entries, 
 		memcpy(page, entries + from, used * sizeof(RowEntry));
 		if (is_full && slab->kind != SLAB_SLICES)
 			used = Min(rows_of_slab(slab), ROWS_PER_PAGE);
-		write_page(writer, PAGE_ROWS, slab, used, page, used * sizeof(RowEntry));
+		write_page(writer, slab, used, page, used * sizeof(RowEntry));
 	}
 }
 
@@ -91,7 +71,7 @@ write_tile(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first, u
 	for (uint32 block = 0; block < nblocks; block++)
 	{
 		read(state, block, first, n, rows);
-		write_page(writer, PAGE_BITS, slab, 0, rows, n * BF_BLOCK_BYTES);
+		write_page(writer, slab, 0, rows, n * BF_BLOCK_BYTES);
 	}
 }
 
@@ -106,14 +86,14 @@ write_raw_bits(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 firs
 
 		for (uint32 i = 0; i < n; i++)
 			read(state, block + i, first, 1, blocks + i * BF_BLOCK_BYTES);
-		write_page(writer, PAGE_BITS, slab, 0, blocks, n * BF_BLOCK_BYTES);
+		write_page(writer, slab, 0, blocks, n * BF_BLOCK_BYTES);
 	}
 }
 
 static void
 write_slices(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first, uint32 n, ReadRows read, void *state)
 {
-	uint32		slice_bytes = slice_bytes_of(slab);
+	uint32		page_bytes = sliced_page_bytes(slab);
 	uint8	   *rows = palloc((Size) n * BF_BLOCK_BYTES);
 	uint8	   *slices = palloc((Size) slab->tiles * BF_SLICED_BYTES);
 	const uint8 **pointers = palloc(n * sizeof(uint8 *));
@@ -123,9 +103,9 @@ write_slices(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first,
 	for (uint32 block = 0; block < nblocks; block++)
 	{
 		read(state, block, first, n, rows);
-		bf_slice_rows(pointers, n, slice_bytes, slices);
+		bf_slice_rows(pointers, n, slice_bytes_of(slab), slices);
 		for (uint32 page = 0; page < slab->tiles; page++)
-			write_page(writer, PAGE_BITS, slab, 0, slices + (Size) page * BF_SLICED_BYTES, BF_SLICED_BYTES);
+			write_page(writer, slab, 0, slices + (Size) page * page_bytes, page_bytes);
 	}
 	pfree(pointers);
 	pfree(slices);
@@ -137,7 +117,10 @@ write_slab(PageWriter *writer, Slab *slab, uint32 nblocks, const RowEntry *entri
 		   ReadRows read, void *state)
 {
 	slab->first = writer->next;
+	for (uint32 i = 0; i < n && slab->kind == SLAB_SLICES; i++)
+		slab->has_flagged |= entries[i].kind == ROW_FLAGGED;
 	slab->npages = slab_pages(slab->kind, slab->tiles, nblocks);
+	extend_slices(writer->index, MAIN_FORKNUM, slab->first + slab->npages);
 	write_rows_pages(writer, slab, entries, n, is_full);
 	switch ((SlabKind) slab->kind)
 	{

@@ -9,8 +9,8 @@
  * COBS (Bingmann et al. 2019).
  *
  * A tile is 127 rows, because a page holds no more blocks.  A slab of t tiles
- * has slices of 127 * t / 8 bytes.  t is a power of two, so that pages hold
- * whole slices, and at least 8, so that slices are whole bytes.
+ * has slices of 127 * t / 8 bytes, rounded down.  t is a power of two, so that
+ * pages hold whole slices, and at least 4: one of 4 tiles has room for 504 rows.
  *
  * A set of rows is an array of words: row r is bit r % 64 of word r / 64.  It has
  * bf_slice_words() words; some of the last one's bits may belong to no row.
@@ -24,7 +24,7 @@
 
 #define BF_TILE_ROWS	127
 #define BF_SLICED_BYTES	8128	/* on a page */
-#define BF_LEAST_TILES	8		/* of a slab */
+#define BF_LEAST_TILES	4		/* of a slab */
 #define BF_MOST_TILES	512
 
 _Static_assert(BF_TILE_ROWS * BF_BLOCK_BYTES == BF_SLICED_BYTES, "a page holds a block of a tile");
@@ -36,6 +36,13 @@ bf_slice_bytes_of(uint32_t tiles)
 {
 	assert(tiles >= BF_LEAST_TILES && tiles <= BF_MOST_TILES && (tiles & (tiles - 1)) == 0);
 	return BF_TILE_ROWS * tiles / 8;
+}
+
+/* The number of rows of such a slab. */
+static inline uint32_t
+bf_sliced_rows(uint32_t tiles)
+{
+	return 8 * bf_slice_bytes_of(tiles);
 }
 
 /* The number of words of a set of the rows of a slice. */

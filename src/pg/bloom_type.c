@@ -19,20 +19,28 @@ const BloomType bloom_types[BLOOM_TYPES] = {
 	}
 };
 
-bool
-is_bloom_type(Oid type, bf_kind *kind)
+PGFunction
+input_function_of(Oid type)
 {
 	Oid			input;
 	Oid			parameter;
 	FmgrInfo	info;
 
 	if (!OidIsValid(type) || get_typtype(type) != TYPTYPE_BASE)
-		return false;
+		return NULL;
 	getTypeInputInfo(type, &input, &parameter);
 	fmgr_info(input, &info);
+	return info.fn_addr;
+}
+
+bool
+is_bloom_type(Oid type, bf_kind *kind)
+{
+	PGFunction	input = input_function_of(type);
+
 	for (int i = 0; i < BLOOM_TYPES; i++)
 	{
-		if (info.fn_addr != bloom_types[i].input)
+		if (input != bloom_types[i].input)
 			continue;
 		*kind = (bf_kind) i;
 		return true;

@@ -27,6 +27,9 @@ extern const BloomType bloom_types[BLOOM_TYPES];
 extern PGDLLEXPORT Datum bloomfilter_in(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum bloomcounter_in(PG_FUNCTION_ARGS);
 
+/* The function that reads values of a base type from text, else NULL.  Reads the catalog. */
+extern PGFunction input_function_of(Oid type);
+
 /* True if a type is one of these; *kind is then its kind.  Reads the catalog. */
 extern bool is_bloom_type(Oid type, bf_kind *kind);
 

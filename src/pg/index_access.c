@@ -104,7 +104,8 @@ open_existing(Oid relation_oid)
 	if (relation == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relation_oid)));
+				 errmsg("relation with OID %u does not exist", relation_oid),
+				 errhint("REINDEX CONCURRENTLY gives an index another OID. A view or SQL function can name an index as 'name'::text::regclass.")));
 	return relation;
 }
 

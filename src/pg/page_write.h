@@ -14,21 +14,29 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+/* Bytes of a page that a record has, after a header that says where they are. */
 typedef struct PageWrite
 {
 	Buffer		buffer;			/* locked exclusively */
 	uint16		lower;			/* pd_lower becomes at least this */
 	uint16		offset;			/* in the page */
-	uint16		length;
+	uint16		length;			/* up to MAX_WRITE_BYTES */
 	const void *bytes;
 } PageWrite;
 
+/* The size of this header. */
+#define WRITE_HEADER	(2 * sizeof(uint16))
+
+#define MAX_WRITE_BYTES	64
+#define MAX_PAGE_WRITES	16
+
 /* generic_redo() has room for no more. */
-#define MAX_PAGE_WRITES	MAX_GENERIC_XLOG_PAGES
+#define MAX_WRITTEN_PAGES	MAX_GENERIC_XLOG_PAGES
 
 /*
- * Makes up to MAX_PAGE_WRITES changes of as many pages.  The pages have no special
- * space, and the bytes from pd_lower on are zero.
+ * Makes up to MAX_PAGE_WRITES changes of up to MAX_WRITTEN_PAGES pages; those of a page
+ * follow each other.  The pages have no special space, and the bytes from pd_lower on
+ * are zero.
  */
 extern void write_to_pages(Relation index, const PageWrite *writes, int n);
 

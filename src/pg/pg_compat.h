@@ -59,26 +59,30 @@
 #endif
 
 /*
- * The versions whose generic_redo() has replayed the records of bloomset/wal.c and
- * pg/page_write.c in the tests.
+ * The versions whose generic_redo() has replayed the records of pg/page_write.c in the
+ * tests.
  */
 #if PG_VERSION_NUM / 10000 == 15 || PG_VERSION_NUM / 10000 == 17 || PG_VERSION_NUM / 10000 == 18
 #define DIRECT_GENERIC_WAL
 #endif
 
 /*
- * PostgreSQL 18 places the first before a declaration, gave the second an argument, and
- * compares the number of disabled nodes of plans before their costs.
+ * PostgreSQL 18 places the first before a declaration, gave the second an argument,
+ * compares the number of disabled nodes of plans before their costs, and shows the number
+ * of searches of an index in EXPLAIN.  cost_index() sets the nodes to 0 or 1 before
+ * it calls the access method.
  */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 #define vacuum_delay() vacuum_delay_point()
 #define disable_path(path) ((void) (path))
 #define copy_disabled_nodes(to, from) ((void) (from))
+#define count_search(scan) ((void) (scan))
 #else
 #define vacuum_delay() vacuum_delay_point(false)
 #define disable_path(path) ((path)->disabled_nodes = 2)
 #define copy_disabled_nodes(to, from) ((to)->disabled_nodes = (from)->disabled_nodes)
+#define count_search(scan) ((void) ((scan)->instrument != NULL && (scan)->instrument->nsearches++))
 #endif
 
 /* From PostgreSQL 18 on, a scan chooses at its start a function that expects a condition. */

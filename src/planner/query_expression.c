@@ -7,16 +7,20 @@
  */
 #include "pg/pg_compat.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "pg/element.h"
 #include "planner/query_expression.h"
+#include "query/query.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -28,6 +32,9 @@ extern PGDLLEXPORT Datum bloomfilter_contained(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum bloomfilter_contains_any(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum bloomfilter_contains_all(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum bloomfilter_contains_least(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum bloomfilter_hits(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum bloomfilter_matches(PG_FUNCTION_ARGS);
+extern PGDLLEXPORT Datum bloomfilter_absent(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum bloomquery_make(PG_FUNCTION_ARGS);
 extern PGDLLEXPORT Datum bloomquery_make_least(PG_FUNCTION_ARGS);
 
@@ -167,6 +174,112 @@ call_selectivity(SupportRequestSelectivity *request)
 	return true;
 }
 
+/* Of an array that is not known. */
+#define DEFAULT_KEYS	10
+
+static double
+count_elements(PlannerInfo *root, Node *array)
+{
+	const Const *value = (const Const *) estimate_expression_value(root, array);
+	ArrayType  *elements;
+
+	if (!IsA(value, Const) || value->constisnull)
+		return DEFAULT_KEYS;
+	elements = DatumGetArrayTypeP(value->constvalue);
+	return ArrayGetNItems(ARR_NDIM(elements), ARR_DIMS(elements));
+}
+
+/* Until a filter that does not have them has missed enough of its keys. */
+static double
+tests_until(double nkeys, double least)
+{
+	return Max(nkeys - least, 0) + 1;
+}
+
+/* The argument at_least, or 0 if it is not known. */
+static double
+least_argument(PlannerInfo *root, Node *argument)
+{
+	const Const *value = (const Const *) estimate_expression_value(root, argument);
+
+	return IsA(value, Const) && !value->constisnull ? DatumGetInt32(value->constvalue) : 0;
+}
+
+static bool
+is_constructor(Oid function)
+{
+	PGFunction	address = address_of(function);
+
+	return address == bloomquery_make || address == bloomquery_make_least;
+}
+
+/* Does not make the query, which could raise an error. */
+static double
+tests_of_constructor(PlannerInfo *root, const List *arguments, bool all)
+{
+	Node	   *keys = linitial(arguments);
+	double		nkeys = OidIsValid(get_base_element_type(exprType(keys))) ? count_elements(root, keys) : 1;
+	double		least = list_length(arguments) > 1 ? least_argument(root, lsecond(arguments)) : nkeys;
+
+	return all ? nkeys : tests_until(nkeys, least);
+}
+
+static double
+tests_of_query(PlannerInfo *root, Node *query, bool all)
+{
+	OpenQuery	open;
+
+	if (IsA(query, FuncExpr) && is_constructor(((FuncExpr *) query)->funcid))
+		return tests_of_constructor(root, ((FuncExpr *) query)->args, all);
+	if (!IsA(query, Const) || ((Const *) query)->constisnull)
+		return 1;
+	open_query(((Const *) query)->constvalue, &open);
+	return all ? open.nkeys : tests_until(open.nkeys, open.least);
+}
+
+/* How many keys a call tests of a filter that few of them are in. */
+static double
+tests_of_call(PlannerInfo *root, Oid function, const List *arguments)
+{
+	PGFunction	address = address_of(function);
+
+	if (address == bloomfilter_matches || address == bloomfilter_absent)
+		return tests_of_query(root, lsecond(arguments), address == bloomfilter_absent);
+	if (address == bloomfilter_contains_any || address == bloomfilter_hits)
+		return count_elements(root, lsecond(arguments));
+	if (address == bloomfilter_contains_least)
+		return tests_until(count_elements(root, lsecond(arguments)), least_argument(root, lthird(arguments)));
+	return 1;
+}
+
+static double
+declared_cost(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	double		cost;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	cost = ((Form_pg_proc) GETSTRUCT(tuple))->procost;
+	ReleaseSysCache(tuple);
+	return cost;
+}
+
+/* The cost that a function is declared with is that of one key. */
+static bool
+call_cost(SupportRequestCost *request)
+{
+	List	   *arguments;
+
+	if (request->node == NULL || !(IsA(request->node, OpExpr) || IsA(request->node, FuncExpr)))
+		return false;
+	arguments = IsA(request->node, OpExpr) ? ((OpExpr *) request->node)->args : ((FuncExpr *) request->node)->args;
+	request->startup = 0;
+	request->per_tuple = declared_cost(request->funcid) * cpu_operator_cost *
+		Max(tests_of_call(request->root, request->funcid, arguments), 1);
+	return true;
+}
+
 Datum
 bloomfilter_contains_support(PG_FUNCTION_ARGS)
 {
@@ -176,6 +289,8 @@ bloomfilter_contains_support(PG_FUNCTION_ARGS)
 		PG_RETURN_POINTER(index_condition((SupportRequestIndexCondition *) request));
 	if (IsA(request, SupportRequestSelectivity) &&
 		call_selectivity((SupportRequestSelectivity *) request))
+		PG_RETURN_POINTER(request);
+	if (IsA(request, SupportRequestCost) && call_cost((SupportRequestCost *) request))
 		PG_RETURN_POINTER(request);
 	PG_RETURN_POINTER(NULL);
 }

@@ -25,18 +25,41 @@ PG_FUNCTION_INFO_V1(bloomfilter_matches_sel);
 /* Planning should not take longer than a scan. */
 #define MAX_ESTIMATED_KEYS	4096
 
-static bool
-is_match(const bf_filter *filter, const OpenQuery *query, uint64 *hashes)
+/* A query and its hashes for the last filter; most filters of a column have equal ones. */
+typedef struct HashedQuery
 {
+	OpenQuery	query;
+	uint64	   *hashes;
+	uint32		filter_class;	/* BF_CLASS_NONE at first */
+	uint64		seed;
+	bool		answerable;		/* the hashes are valid */
+} HashedQuery;
+
+static bool
+hash_for(HashedQuery *hashed, const bf_params *params)
+{
+	if (hashed->filter_class != params->element_class || hashed->seed != params->seed)
+	{
+		hashed->answerable = hash_query(&hashed->query, params->element_class, params->seed, hashed->hashes);
+		hashed->filter_class = params->element_class;
+		hashed->seed = params->seed;
+	}
+	return hashed->answerable;
+}
+
+static bool
+is_match(const bf_filter *filter, HashedQuery *hashed)
+{
+	const OpenQuery *query = &hashed->query;
 	uint32		hits = 0;
 
 	CHECK_FOR_INTERRUPTS();
 	if (filter->params.element_class == BF_CLASS_NONE)
 		return query->least == 0;
-	if (!hash_query(query, filter->params.element_class, filter->params.seed, hashes))
+	if (!hash_for(hashed, &filter->params))
 		return false;
 	for (uint32 i = 0; i < query->nkeys && hits < query->least; i++)
-		hits += bf_contains(filter, hashes[i]);
+		hits += bf_contains(filter, hashed->hashes[i]);
 	return hits >= query->least;
 }
 
@@ -50,7 +73,7 @@ typedef struct AskedFilters
 } AskedFilters;
 
 static AskedFilters
-ask_statistics(VariableStatData *variable, int kind, const OpenQuery *query, uint64 *hashes)
+ask_statistics(VariableStatData *variable, int kind, HashedQuery *hashed)
 {
 	AskedFilters asked = {0};
 	AttStatsSlot slot;
@@ -67,7 +90,7 @@ ask_statistics(VariableStatData *variable, int kind, const OpenQuery *query, uin
 		BloomValue *bytes = open_value(slot.values[i], BF_FILTER, &filter);
 
 		asked.frequency += frequency;
-		if (is_match(&filter, query, hashes))
+		if (is_match(&filter, hashed))
 		{
 			asked.matches++;
 			asked.matched_frequency += frequency;
@@ -83,14 +106,14 @@ static double
 matching_share(VariableStatData *variable, const OpenQuery *query)
 {
 	double		nulls = ((Form_pg_statistic) GETSTRUCT(variable->statsTuple))->stanullfrac;
-	uint64	   *hashes = palloc(Max(query->nkeys, 1) * sizeof(*hashes));
-	AskedFilters common = ask_statistics(variable, STATISTIC_KIND_MCV, query, hashes);
-	AskedFilters bounds = ask_statistics(variable, STATISTIC_KIND_HISTOGRAM, query, hashes);
+	HashedQuery hashed = {.query = *query, .hashes = palloc(Max(query->nkeys, 1) * sizeof(uint64))};
+	AskedFilters common = ask_statistics(variable, STATISTIC_KIND_MCV, &hashed);
+	AskedFilters bounds = ask_statistics(variable, STATISTIC_KIND_HISTOGRAM, &hashed);
 	double		share = DEFAULT_SELECTIVITY;
 
 	if (bounds.count > 0)
 		share = (bounds.matches + 1.0) / (bounds.count + 1);
-	pfree(hashes);
+	pfree(hashed.hashes);
 	return common.matched_frequency + Max(1 - common.frequency - nulls, 0) * share;
 }
 

@@ -7,6 +7,7 @@
 #include "catalog/pg_type.h"
 #include "core/bytes.h"
 #include "miscadmin.h"
+#include "pg/memory.h"
 #include "query/keys.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
@@ -103,21 +104,73 @@ check_least(int32 least)
 	return (uint32) least;
 }
 
+/*
+ * A call site's cache in fn_extra.  A recheck calls bloom_query() for each row, because it
+ * is not immutable; copying the last query takes a fraction of the time of making it.
+ */
+typedef struct QuerySite
+{
+	KeyType		type;
+	struct varlena *array;		/* a copy of the last argument, or NULL */
+	BloomQuery *query;			/* of these keys */
+} QuerySite;
+
+static QuerySite *
+open_query_site(FunctionCallInfo fcinfo)
+{
+	QuerySite  *site = fcinfo->flinfo->fn_extra;
+
+	if (site == NULL)
+	{
+		QuerySite	resolved = {0};
+
+		resolve_key_type(fcinfo, 0, &resolved.type);
+		site = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(*site));
+		*site = resolved;
+		fcinfo->flinfo->fn_extra = site;
+	}
+	return site;
+}
+
+static struct varlena *
+copy_varlena(MemoryContext context, const struct varlena *value)
+{
+	struct varlena *copy = MemoryContextAlloc(context, VARSIZE_ANY(value));
+
+	copy_bytes((uint8 *) copy, (const uint8 *) value, VARSIZE_ANY(value));
+	return copy;
+}
+
+/* Keeps a query.  After an error the call site has none. */
+static void
+keep_query(QuerySite *site, MemoryContext context, const struct varlena *array, const BloomQuery *query)
+{
+	if (site->array != NULL)
+	{
+		pfree(site->array);
+		site->array = NULL;
+		pfree(site->query);
+	}
+	site->query = copy_varlena(context, query);
+	site->array = copy_varlena(context, array);
+}
+
 static BloomQuery *
 query_of_argument(FunctionCallInfo fcinfo)
 {
-	KeyType    *type = fcinfo->flinfo->fn_extra;
+	QuerySite  *site = open_query_site(fcinfo);
+	struct varlena *array;
+	BloomQuery *query;
 
-	if (type == NULL)
-	{
-		KeyType		resolved;
-
-		resolve_key_type(fcinfo, 0, &resolved);
-		type = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(*type));
-		*type = resolved;
-		fcinfo->flinfo->fn_extra = type;
-	}
-	return make_query(type, PG_GETARG_DATUM(0));
+	if (!site->type.is_array || !site->type.element.is_stable)
+		return make_query(&site->type, PG_GETARG_DATUM(0));
+	array = PG_DETOAST_DATUM(PG_GETARG_DATUM(0));
+	if (site->array != NULL && VARSIZE(array) == VARSIZE(site->array) &&
+		equal_bytes((const uint8 *) array, (const uint8 *) site->array, VARSIZE(array)))
+		return copy_varlena(CurrentMemoryContext, site->query);
+	query = make_query(&site->type, PointerGetDatum(array));
+	keep_query(site, fcinfo->flinfo->fn_mcxt, array, query);
+	return query;
 }
 
 Datum

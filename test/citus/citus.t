@@ -537,14 +537,10 @@ def shards_with(table, key):
         FROM run_command_on_shards('{table}', $$SELECT bloomset_contains(%L, 'key', {key}::bigint)$$)""")}
 
 
-def refused(server, table, where):
+def refused(server, table, where, *calls):
     """The shell of a table in shards has no rows, so its bloomset would deny every value."""
     message = f'table "{table}" is distributed, and its rows are in shards'
-    for call in (
-        f"bloomset_contains('{table}', 'key', 70::bigint)", f"bloomset_contains('{table}_set', 70::bigint)",
-        f"bloomset_partitions('{table}', 'key', 70::bigint)", f"bloomset_filters('{table}', 'key')",
-        f"bloomset_info('{table}_set')", f"bloomset_check('{table}_set')",
-    ):  # fmt: skip
+    for call in calls:
         with psycopg.connect(server.conninfo(DATABASE), autocommit=True) as connection:
             try:
                 error = f"no error, but {connection.execute('SELECT * FROM ' + call).fetchall()}"
@@ -562,8 +558,11 @@ def test_bloomsets():
         cluster.sql(f"SELECT {distribute}")
         cluster.sql(f"INSERT INTO {table} SELECT id, id * 10 FROM generate_series(1, 10000) AS id")
         cluster.sql(f"CREATE INDEX {table}_set ON {table} USING bloomset (key)")
-        refused(cluster.coordinator, table, "coordinator")
-        refused(cluster.workers[0], table, "worker")
+        for server, where in (cluster.coordinator, "coordinator"), (cluster.workers[0], "worker"):
+            refused(server, table, where, f"bloomset_contains('{table}', 'key', 70::bigint)",
+                    f"bloomset_contains('{table}_set', 70::bigint)", f"bloomset_partitions('{table}', 'key', 70::bigint)",
+                    f"bloomset_filters('{table}', 'key')", f"bloomset_info('{table}_set')",
+                    f"bloomset_check('{table}_set')")  # fmt: skip
         same(cluster.sql(f"SELECT id FROM {table} WHERE key = 70"), [(7,)], f"{table}: a row is found by its value")
         same(cluster.sql(f"SELECT id FROM {table} WHERE key = 71"), [], f"{table}: no row of an absent value")
     ids = range(7, 10000, 500)
@@ -578,6 +577,97 @@ def test_bloomsets():
     most = len(ids) * (2 * SHARDS - 1) / 10
     ok(wrong < most, "the other shards, and all for an absent value, say no", wrong)
     same(list(shards_with("shared", 70).values()), [True], "the shard of a reference table has a value")
+
+
+# Bloomslices
+
+SEGMENTS = 3000
+# Dense filters, sparse ones, empty ones and nulls. Filter id has the keys 100 * id .. 100 * id + 60, and one of 0 .. 99.
+MAKE_SEGMENTS = f"""CREATE TABLE plain_segments AS SELECT id::bigint, CASE id % 50
+        WHEN 0 THEN NULL WHEN 1 THEN bloom_create(60)
+        WHEN 2 THEN bloom_add(bloom_create(60), 100 * id) ELSE (SELECT bloom_agg(x, 60) FROM
+        (SELECT generate_series(100 * id, 100 * id + 60) UNION ALL SELECT id % 100) AS s (x)) END AS f
+    FROM generate_series(1, {SEGMENTS}) AS id"""
+ON_SEGMENTS = {
+    "@>": "SELECT id FROM {} WHERE f @> 70042", "<@": "SELECT id FROM {} WHERE 42 <@ f",
+    "two keys": "SELECT id FROM {} WHERE f @> 42 AND f @> 4242", "an absent key": "SELECT id FROM {} WHERE f @> -1",
+    "@@": "SELECT id FROM {} WHERE f @@ bloom_query(ARRAY[42, 70042, 70043], 2)",
+    "any": "SELECT id FROM {} WHERE bloom_contains_any(f, ARRAY[70042, 80042])",
+    "all": "SELECT id FROM {} WHERE bloom_contains_all(f, ARRAY[70042, 70043])",
+    "least": "SELECT id FROM {} WHERE bloom_contains_least(f, ARRAY[70042, 70043, 42, 43], 2)",
+    "at least 0": "SELECT id FROM {} WHERE bloom_contains_least(f, ARRAY[70042], 0)",
+    "@>=": "SELECT id FROM {} WHERE f @>= bloom_add(bloom_add(bloom_create(60), 70042), 70043)",
+    "a join": "SELECT k, id FROM wanted JOIN {} ON f @> k",
+    "ORDER BY": "SELECT f <-> bloom_query(ARRAY[70042, 70043, 70099, 42]) AS d FROM {} "
+                "ORDER BY f <-> bloom_query(ARRAY[70042, 70043, 70099, 42]) LIMIT 20",
+    "ORDER BY without a limit": "SELECT f <-> bloom_query(ARRAY[42, 43]) AS d, id FROM {} "
+                                "ORDER BY f <-> bloom_query(ARRAY[42, 43])",
+}  # fmt: skip
+# The index of one shard; run_command_on_shards() takes one value.
+OF_SHARD = """SELECT {} FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid JOIN pg_am AS a ON a.oid = relam
+    WHERE amname = 'bloomslices' AND indrelid = %L::regclass"""
+
+
+def on_segment_shards(call):
+    """What a function says of the index of each shard."""
+    return cluster.sql("SELECT success, result FROM run_command_on_shards('segments', %s)", OF_SHARD.format(call))
+
+
+def use_indexes(setting):
+    """On the workers. The coordinator's connections to them come with a new session."""
+    for worker in cluster.workers:
+        worker.sql(f"ALTER SYSTEM {setting}", database=DATABASE)
+        worker.sql("SELECT pg_reload_conf()", database=DATABASE)
+    time.sleep(1)
+    cluster.connect()
+
+
+def same_segments(name):
+    """Each query gives what it gives of the plain table."""
+    for what, query in ON_SEGMENTS.items():
+        got, want = (cluster.sql(query.format(table)) for table in ("segments", "plain_segments"))
+        same(sorted(got, key=str), sorted(want, key=str), f"{name}: {what}")
+        if "LIMIT" in query:
+            same(got, want, f"{name}: {what}, in order")
+    for table in "segments", "plain_segments":
+        error = cluster.error(f"SELECT id FROM {table} WHERE f @> '42'::text") or ""
+        ok("holds elements of type bigint, not text" in error, f"{name}: another class in {table} is an error", error)
+    checks = on_segment_shards("bloomslices_check(indexrelid)::text")
+    shards = cluster.value("SELECT count(*) FROM citus_shards WHERE table_name = 'segments'::regclass")
+    ok(len(checks) == shards and all(success for success, _ in checks), f"{name}: bloomslices_check by shard", checks)
+
+
+def test_bloomslices():
+    cluster.sql(MAKE_SEGMENTS)
+    cluster.sql("CREATE TABLE wanted AS SELECT unnest(ARRAY[42, 70042, 80001, -1]) AS k")
+    cluster.sql("SELECT create_reference_table('wanted')")
+    cluster.sql("CREATE TABLE segments (id bigint, f bloomfilter)")
+    cluster.sql("SELECT create_distributed_table('segments', 'id')")
+    cluster.sql("INSERT INTO segments SELECT * FROM plain_segments WHERE id % 2 = 0")
+    cluster.sql("CREATE INDEX segments_f ON segments USING bloomslices (f)")
+    cluster.sql("INSERT INTO segments SELECT * FROM plain_segments WHERE id % 2 = 1")
+    use_indexes("SET enable_seqscan = off")
+    for what in "@>", "@@", "least", "@>=", "ORDER BY":
+        plan = plan_of(ON_SEGMENTS[what].format("segments"))
+        ok("segments_f" in plan, f"{what}: the plan of a shard uses its index", plan)
+    same_segments("a distributed table")
+    for server, where in (cluster.coordinator, "coordinator"), (cluster.workers[0], "worker"):
+        refused(server, "segments", where, "bloomslices_info('segments_f')", "bloomslices_check('segments_f')",
+                "bloomslices_merge('segments_f')")  # fmt: skip
+    same(sum(int(rows) for _, rows in on_segment_shards("(bloomslices_info(indexrelid)).rows")), SEGMENTS,
+         "bloomslices_info by shard has all rows")  # fmt: skip
+    for table in "segments", "plain_segments":
+        cluster.sql(f"UPDATE {table} SET f = bloom_add(f, 42) WHERE id % 7 = 3")
+        cluster.sql(f"DELETE FROM {table} WHERE id % 11 = 3")
+    same_segments("after changes")
+    merges = on_segment_shards("bloomslices_merge(indexrelid)::text")
+    ok(all(success for success, _ in merges), "bloomslices_merge by shard", merges)
+    cluster.sql("VACUUM segments")
+    same_segments("after VACUUM")
+    shard, here, there = placement(0, "segments")
+    cluster.sql("SELECT citus_move_shard_placement(%s, %s, 5432, %s, 5432, %s)", shard, here, there, "block_writes")
+    same_segments("after a move")
+    use_indexes("RESET enable_seqscan")
 
 
 # Failures
@@ -643,8 +733,8 @@ start()
 for test in (
     test_extension, test_stored, test_moves, test_filter_aggregates, test_distributed_by_filter, make_events,
     test_stored_counters, test_split_form, test_per_shard, test_joins, test_default_settings, use_no_internal_states,
-    test_bloom_agg, test_adding_to_a_filter, test_counters_of_events, test_bloomsets, test_killed_worker,
-    test_cancelled, stop,
+    test_bloom_agg, test_adding_to_a_filter, test_counters_of_events, test_bloomsets, test_bloomslices,
+    test_killed_worker, test_cancelled, stop,
 ):  # fmt: skip
     part(test)
 done()

@@ -10,27 +10,23 @@ primary wrote, and pages have checksums.
 fsync is off because the operating system, whose cache has all that was written, goes on.
 """
 
-import collections
 import concurrent.futures
 import os
 import random
 import signal
-import threading
 import time
 
 from durable import DATABASE, Server, main, own_directory
 from bloomset_checks import PATIENCE
-from session import in_thread, psycopg
+from indexes import (SETTINGS, Clients, Readers, caught_up, faults_in_log, promote, recover, start_standby, tidy_up,
+                     under_load, without_wal)
+from session import in_thread
 from slices_checks import DIFFERENT, check, differences, filters
-from tap import note, ok, same
+from tap import ok, same
 
 ROUNDS = int(os.environ.get("ROUNDS", "6"))
 SECONDS = float(os.environ.get("STANDBY_SECONDS", "15"))
 CLIENTS = 3
-SETTINGS = {
-    "wal_consistency_checking": "'generic'", "shared_buffers": "16MB", "max_wal_size": "128MB",
-    "checkpoint_timeout": "30s", "full_page_writes": "on", "max_prepared_transactions": "10",
-}  # fmt: skip
 directory = own_directory()
 
 INDEX = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET jit = off; SET client_min_messages = error;"
@@ -68,11 +64,6 @@ def check_all(server, number=0, tables=TABLES):
         return [fault for table in tables for fault in check(session, f"{table}_f")] + faults_of(session, number, tables)
 
 
-def faults_in_log(server):
-    words = "PANIC", "inconsistent page", "invalid page", "page verification failed", "TRAP:"
-    return [line.strip() for line in server.log() if any(word in line for word in words)]
-
-
 # Crashes
 
 def transaction(r, client, n):
@@ -86,62 +77,35 @@ def transaction(r, client, n):
     return r.choice([[small], [small, large], [small, change], [undone, small], [delete, small], [large]])
 
 
-class Clients:
-    """Sessions that write until the server has gone, and note what was committed."""
+def write(session, r, client, n):
+    for statement in "BEGIN", *transaction(r, client, n), "COMMIT":
+        session.rows(statement)
+    return True
 
-    def __init__(self, server, number, pause=0):
-        self.server, self.number, self.pause = server, number, pause
-        self.committed, self.errors = collections.Counter(), []
-        self.works = [in_thread(self.write, client) for client in range(CLIENTS)] + [in_thread(self.maintain)]
 
-    def write(self, client):
-        r = random.Random(f"{self.number} {client}")
-        with self.server.connect() as session:
-            for n in range(self.number * 10**6 + 1, 10**9):
-                try:
-                    for statement in "BEGIN", *transaction(r, client, n):
-                        session.rows(statement)
-                    session.rows("COMMIT")
-                    self.committed[client] = n
-                    time.sleep(self.pause)
-                except psycopg.Error as problem:
-                    if session.connection.closed:
-                        return
-                    if problem.sqlstate not in ("40P01", "55P03"):
-                        self.errors.append(problem)
-                    session.attempt("ROLLBACK")
-
-    def maintain(self):
-        r = random.Random(f"{self.number} owner")
-        with self.server.connect() as session:
-            while not session.connection.closed:
-                session.attempt(f"SET statement_timeout = {r.choice([0, 0, 10, 50])}")
-                _, state = session.attempt(r.choice([
-                    "VACUUM small", "SELECT bloomslices_merge('small_f')", "SELECT bloomslices_merge('large_f')",
-                    "VACUUM small", "CHECKPOINT", "REINDEX INDEX CONCURRENTLY small_f",
-                    "VACUUM large", "CREATE INDEX CONCURRENTLY again ON small USING bloomslices (f)",
-                    "DROP INDEX IF EXISTS again",
-                ]))  # fmt: skip
-                if state not in ("00000", "lost", "40P01", "55P03", "57P01", "42P07", "57014"):
-                    self.errors.append(session.error)
-                time.sleep(r.random() / 10)
-
-    def end(self):
-        for work in self.works:
-            work.result(PATIENCE)
+def maintain(session, r):
+    session.attempt(f"SET statement_timeout = {r.choice([0, 0, 10, 50])}")
+    _, state = session.attempt(r.choice([
+        "VACUUM small", "SELECT bloomslices_merge('small_f')", "SELECT bloomslices_merge('large_f')",
+        "VACUUM small", "CHECKPOINT", "REINDEX INDEX CONCURRENTLY small_f",
+        "VACUUM large", "CREATE INDEX CONCURRENTLY again ON small USING bloomslices (f)",
+        "DROP INDEX IF EXISTS again",
+    ]))  # fmt: skip
+    time.sleep(r.random() / 10)
+    return state
 
 
 def crash(server, number):
-    """One round: clients write, the server is killed and recovers, indexes and tables are compared."""
-    clients = Clients(server, number)
+    """One round: clients write, the server is killed, every other time also in recovery, and indexes and tables are
+    compared."""
+    clients = Clients(server, number, CLIENTS, write, maintain)
     time.sleep(random.uniform(1, 3))
     server.kill()
     clients.end()
-    server.start()
+    recover(server, number % 2 == 0)
     wrong = check_all(server, number) + clients.errors
+    tidy_up(server)
     with server.connect() as session:
-        for name, in session.rows("SELECT indexrelid::regclass FROM pg_index WHERE NOT indisvalid"):
-            session.ask(f"DROP INDEX {name}")
         lost = [client for client, last in clients.committed.items() if session.ask(
             f"SELECT count(*) + (SELECT count(*) FROM large WHERE client = {client} AND n = {last}) "
             f"FROM small WHERE client = {client} AND n = {last}") == ["0"]]  # fmt: skip
@@ -225,24 +189,13 @@ def crashes():
     server.stop()
 
 
-def without_wal():
-    """With wal_level = minimal a transaction writes no WAL of a file that it has made, and syncs that instead."""
+def minimal_wal():
     server = Server(directory, "minimal").init(**{**SETTINGS, "wal_level": "minimal", "max_wal_senders": "0"}).start()
     server.run("createdb", DATABASE)
     server.sql(SCHEMA)
-    index = "CREATE INDEX {t}_f ON {t} USING bloomslices (f)"
-    tables = []
-    for threshold in "0", "'1GB'":
-        for change in index, "REINDEX INDEX {t}_f", "TRUNCATE {t}":
-            table = f"t{len(tables)}"
-            tables.append(table)
-            make = [f"CREATE TABLE {table} (id int, f bloomfilter)"]
-            before = [] if change == index else [*make, index.format(t=table)]
-            rows = f"INSERT INTO {table} SELECT id, f FROM source"
-            within = [*(make if change == index else []), rows, change.format(t=table), rows]
-            server.sql(f"SET wal_skip_threshold = {threshold}", *before, "; ".join(["BEGIN", *within, "COMMIT"]), rows)
-    server.kill()
-    server.start()
+    tables = without_wal(server, "CREATE TABLE {t} (id int, f bloomfilter)",
+                         "CREATE INDEX {t}_f ON {t} USING bloomslices (f)", "f",
+                         ["INSERT INTO {t} SELECT id, f FROM source"] * 3)  # fmt: skip
     same(check_all(server, 0, tables), [], "wal_level = minimal: after a crash the indexes agree with their tables")
     server.stop()
 
@@ -252,72 +205,28 @@ def without_wal():
 primary, standby = Server(directory, "primary"), Server(directory, "standby")
 
 
-def caught_up():
-    lsn = primary.value("SELECT pg_current_wal_insert_lsn()")
-    standby.poll(f"SELECT pg_last_wal_replay_lsn() >= '{lsn}'")
+def begin_replication():
+    start_standby(primary, standby, {**SETTINGS, "wal_keep_size": "'4GB'"}, [SCHEMA])
+    caught_up(primary, standby)
 
 
-def start_standby():
-    # Synchronous replication is off, so the standby is behind, sometimes far.
-    primary.init("--data-checksums", **SETTINGS, hot_standby="on", autovacuum="off", wal_keep_size="'4GB'").start()
-    primary.run("createdb", DATABASE)
-    primary.sql(SCHEMA)
-    primary.run("pg_basebackup", "--pgdata", standby.data, "--write-recovery-conf", "--no-sync", "--checkpoint=fast",
-                "--dbname", primary.conninfo(""))  # fmt: skip
-    standby.configure(unix_socket_directories=f"'{standby.home}'", max_standby_streaming_delay="-1")
-    standby.start()
-    caught_up()
-
-
-class Readers:
-    """Sessions on the standby that compare index and table as long as the primary is at work."""
-
-    def __init__(self):
-        self.stop, self.counts, self.wrong = threading.Event(), collections.Counter(), []
-        self.works = [in_thread(self.read, number) for number in range(3)]
-
-    def read(self, number):
-        r = random.Random(f"reader {number}")
-        with standby.connect(INDEX) as session:
-            while not self.stop.is_set() and len(self.wrong) < 5:
-                session.attempt(f"BEGIN ISOLATION LEVEL {r.choice(['READ COMMITTED', 'REPEATABLE READ'])}")
-                for key in keys(r.random())[:r.randint(1, 10)]:
-                    lines, state = session.attempt(DIFFERENT.format(r.choice(TABLES), key))
-                    if lines or state not in ("00000", "40001", "40P01", "57014"):
-                        self.wrong.append(f"{key}: {lines[:5]} {state} {session.error}")
-                    self.counts[state] += 1
-                    if state != "00000":
-                        break
-                session.attempt("ROLLBACK")
-
-    def end(self):
-        self.stop.set()
-        for work in self.works:
-            work.result(PATIENCE)
+def compare(readers, session, r, isolation):
+    (key, *_) = keys(r.random())
+    return readers.compare(session, DIFFERENT.format(r.choice(TABLES), key), isolation)
 
 
 def standby_under_load():
-    # so that the standby, which compares each page, keeps up
-    readers, clients = Readers(), Clients(primary, 1, pause=0.1)
-    time.sleep(SECONDS)
-    with primary.connect() as session:
-        session.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
-                    f"AND backend_type = 'client backend' AND datname = '{DATABASE}'")
-    clients.end()
-    time.sleep(1)
-    readers.end()
-    same(clients.errors, [], "primary: no unexpected error")
-    ok(not readers.wrong, "standby: at every moment the index answers as the scan", *readers.wrong[:4])
-    ok(readers.counts["00000"] > 100, "standby: many comparisons", readers.counts)
-    note(f"{readers.counts}")
-    caught_up()
+    # The pause lets the standby, which compares each page, keep up.
+    readers, clients = Readers(standby, compare, INDEX), Clients(primary, 1, CLIENTS, write, maintain, pause=0.1)
+    under_load(clients, readers, SECONDS)
+    readers.report(clients, "the index answers as the scan")
+    caught_up(primary, standby)
     same(check_all(standby), [], "standby: in the end the indexes agree with their tables")
     same(faults_in_log(standby), [], "standby: replayed pages are the same")
 
 
 def promotion():
-    primary.stop("immediate")
-    standby.run("pg_ctl", "promote", "--wait", "--silent", "--pgdata", standby.data)
+    promote(primary, standby)
     same(check_all(standby), [], "promoted: the indexes agree with their tables")
     standby.sql("INSERT INTO fleeting TABLE source", "INSERT INTO small SELECT id, 9, 9, f FROM source",
                 "INSERT INTO large SELECT id, 9, 9, f FROM source", "VACUUM small", "VACUUM large")
@@ -326,4 +235,41 @@ def promotion():
     standby.stop()
 
 
-main(crashes, without_wal, start_standby, standby_under_load, promotion)
+# A former primary
+
+def cancel_a_merge(server):
+    """VACUUM merges slowly into pages that a merge before has freed, and is cancelled amid."""
+    server.sql("SELECT bloomslices_merge('merged_f')", "INSERT INTO merged SELECT id, f FROM source, generate_series(1, 3)",
+               "VACUUM (INDEX_CLEANUP off) merged")  # fmt: skip
+    with server.connect("SET vacuum_cost_delay = '10ms'; SET vacuum_cost_limit = 1; SET statement_timeout = '2s';") as session:
+        _, state = session.attempt("VACUUM merged")
+    same(state, "57014", "former primary: a merge is cancelled")
+
+
+def rewound():
+    """pg_rewind copies only pages that the WAL of the former primary names, so it must name all that a merge changes."""
+    former, current = Server(directory, "former"), Server(directory, "current")
+    former.init("--data-checksums", **SETTINGS, autovacuum="off", wal_keep_size="'4GB'").start()
+    former.run("createdb", DATABASE)
+    former.sql(SCHEMA)
+    make_mergeable(former)
+    former.run("pg_basebackup", "--pgdata", current.data, "--write-recovery-conf", "--no-sync", "--checkpoint=fast",
+               "--dbname", former.conninfo(""))  # fmt: skip
+    current.configure(unix_socket_directories=f"'{current.home}'")
+    current.start()
+    current.run("pg_ctl", "promote", "--wait", "--silent", "--pgdata", current.data)
+    current.sql("CHECKPOINT", "INSERT INTO merged SELECT id, f FROM source")
+    cancel_a_merge(former)
+    former.stop()
+    former.run("pg_rewind", "--no-sync", "--write-recovery-conf", "--target-pgdata", former.data, "--source-server",
+               current.conninfo())  # fmt: skip
+    former.configure(unix_socket_directories=f"'{former.home}'")
+    former.start()
+    lsn = current.value("SELECT pg_current_wal_insert_lsn()")
+    former.poll(f"SELECT pg_last_wal_replay_lsn() >= '{lsn}'")
+    same(check_all(former, 0, ["merged"]), [], "former primary: rewound, its index agrees with the table")
+    former.stop()
+    current.stop()
+
+
+main(crashes, minimal_wal, begin_replication, standby_under_load, promotion, rewound)

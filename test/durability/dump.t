@@ -17,6 +17,7 @@ import stored_counters
 from durable import (DATABASE, Server, lost_elements, main, manifest, megabytes, own_directory, server_user, setup,
                      setup_counters, verify)
 import stored_sets
+import stored_slices
 from tap import note, ok, same
 
 OID = "SELECT 'bloomfilter'::regtype::oid, 'bloomcounter'::regtype::oid"
@@ -30,7 +31,7 @@ major = server.major
 
 TABLES = ["filters_external", "filters_extended", "filters_lz4", "filters_main", "filters_plain", "by_hash_0",
           "by_hash_1", "in_domain", "lists", "composites", "defaults", "numbers", *stored_counters.TABLES,
-          *stored_sets.TABLES]
+          *stored_sets.TABLES, *stored_slices.TABLES]
 
 
 def size_of(path):
@@ -134,6 +135,7 @@ def make():
     """Makes the filters in the first release, and notes their digests."""
     setup(server)
     stored_sets.setup_sets(server, DATABASE)
+    stored_slices.setup_slices(server, DATABASE)
     want, _ = manifest(server)
     with open(os.path.join(share, "manifest.json"), "w") as file:
         json.dump(want, file)
@@ -168,6 +170,7 @@ def travel():
             label = f"{source} to {major}, {form} ({megabytes(size_of(path))})"
             verify(server, want, label, "restored")
             stored_sets.verify_sets(server, label, "restored")
+            stored_slices.verify_slices(server, label, "restored")
             if source == sources[-1] and source != str(major):
                 dump("restored", form, os.path.join(target, form))
             server.run("dropdb", "restored")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 """pg_upgrade from one release to another, copying and linking, and logical replication between the two. The cluster has
-a database with filters, counters and sets, and one with filters and version 1.0.0 of the extension.
+a database with filters, counters and the indexes, and one with filters and version 1.0.0 of the extension.
 
 Two servers that cannot upgrade a cluster with one table and without the extension skip pg_upgrade. One such pair is
 17.12 and 18.6: the former keeps a version of each column in pg_attribute.attoptions, as pg_attver, which the latter
@@ -17,6 +17,7 @@ import re
 import stored_counters
 from durable import DATABASE, Failed, Server, main, manifest, own_directory, setup, setup_counters, verify
 import stored_sets
+import stored_slices
 from tap import note, same, skip
 from replicate import replicate
 
@@ -61,12 +62,13 @@ def refused():
     return None
 
 
-def upgrade(old, want, sets, first, mode):
+def upgrade(old, want, sets, slices, first, mode):
     new = pg_upgrade(old, f"new_{mode}", *(["--link"] if mode == "link" else []))  # 15 has no --copy, the default
     new.start()
     label = f"pg_upgrade --{mode}, {old.major} to {new.major}"
     verify(new, want, label)
     stored_sets.verify_upgraded(new, sets, label, DATABASE)
+    stored_slices.verify_upgraded(new, slices, label, DATABASE)
     same(new.value(VERSION, database=FIRST), "1.0.0", f"{label}: the extension's version stays 1.0.0")
     verify(new, first, f"{label}, 1.0.0", FIRST)
     if mode == "link":
@@ -105,16 +107,17 @@ def upgrades():
     old = init("old", OLD).start()
     setup(old)
     stored_sets.setup_sets(old, DATABASE)
-    sets = stored_sets.infos(old, DATABASE)
-    for row in sets:
+    stored_slices.setup_slices(old, DATABASE)
+    sets, slices = stored_sets.infos(old, DATABASE), stored_slices.infos(old, DATABASE)
+    for row in sets + slices:
         note(" ".join(row))
     setup(old, FIRST, "1.0.0")
     (want, _), (first, _) = manifest(old), manifest(old, FIRST)
     note(f"{len(want)} filters and counters of {sum(entry[1] for entry in want.values() if entry)} bytes")
     verify(old, want, f"{old.major} as made")
     old.stop()
-    upgrade(old, want, sets, first, "copy")
-    upgrade(old, want, sets, first, "link")
+    upgrade(old, want, sets, slices, first, "copy")
+    upgrade(old, want, sets, slices, first, "link")
 
 
 def replication():

@@ -221,12 +221,16 @@ UPDATE pg_index SET indisready = true WHERE indexrelid = 'unready_1'::regclass;
 SELECT is(by_index, 'true', 'index not valid: maybe') FROM pg_temp.answers(1);
 SELECT ok(by_column IN ('true', '55000') AND leaves IN ('1', '55000'), 'and by column never "no"')
 FROM pg_temp.answers(1);
+SELECT is(i::text, '(1,t)', 'its rate is 1, and REINDEX pays')
+FROM (SELECT current_rate, reindex_pays FROM bloomset_info('unready_1')) i;
 CREATE INDEX unready_2 ON unready USING bloomset (x) WITH (false_positive_rate = 1e-7);
 SELECT is(a::text, '(true,true,1)', 'a valid set beside it knows the row') FROM pg_temp.answers(1) a;
 SELECT is(a::text, '(false,true,0)', 'and says "no" to others') FROM pg_temp.answers(2) a;
 UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'unready_1'::regclass;
 DROP INDEX unready_2;
 REINDEX INDEX unready_1;
+SELECT is(i::text, '(t,f)', 'valid again, the set has its rate')
+FROM (SELECT current_rate <= 1e-7, reindex_pays FROM bloomset_info('unready_1')) i;
 SELECT is(a::text, '(true,true,1)', 'REINDEX repairs it') FROM pg_temp.answers(1) a;
 SELECT is(a::text, '(false,false,0)', 'so that it says "no" again') FROM pg_temp.answers(2) a;
 -- indcheckxmin: the set lacks row versions that older snapshots see, until its pg_index row is older than they are.

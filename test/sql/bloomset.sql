@@ -153,6 +153,11 @@ UPDATE pg_index SET indisready = true WHERE indexrelid = 'lacking_set'::regclass
 SELECT bloomset_check('lacking_set');
 REINDEX INDEX lacking_set;
 SELECT bloomset_check('lacking_set');
+-- a view that names its index survives REINDEX CONCURRENTLY
+CREATE VIEW by_name AS SELECT bloomset_contains('lacking_set'::text::regclass, 2);
+REINDEX INDEX CONCURRENTLY lacking_set;
+TABLE by_name;
+DROP VIEW by_name;
 
 -- an index that CREATE INDEX CONCURRENTLY could not build
 CREATE TABLE halves (x int);

@@ -88,7 +88,8 @@ SELECT array_agg(name) FROM operator GROUP BY oprcode HAVING count(*) > 1;
 -- binary operators without a commutator that points back and swaps the operands: the difference, and those of queries
 SELECT a.name FROM operator a LEFT JOIN operator b ON b.oid = a.oprcom AND b.oprcom = a.oid
 	AND b.oprleft = a.oprright AND b.oprright = a.oprleft AND b.oprresult = a.oprresult
-WHERE a.oprkind = 'b' AND b.oid IS NULL;
+WHERE a.oprkind = 'b' AND b.oid IS NULL
+ORDER BY a.name::text COLLATE "C";
 -- operators with a negator that does not point back, is the operator itself, or has other operands
 SELECT a.name FROM operator a LEFT JOIN operator b ON b.oid = a.oprnegate AND b.oprnegate = a.oid AND b.oid <> a.oid
 	AND (b.oprleft, b.oprright, b.oprresult) = (a.oprleft, a.oprright, 'bool'::regtype::oid)
@@ -177,4 +178,5 @@ WHERE 'internal'::regtype = ANY (proargtypes)
 	AND NOT EXISTS (SELECT FROM operator WHERE f.oid IN (oprrest, oprjoin))
 	AND NOT EXISTS (SELECT FROM function WHERE prosupport = f.oid)
 	AND NOT EXISTS (SELECT FROM pg_amproc WHERE amproc = f.oid)
-	AND NOT EXISTS (SELECT FROM pg_type WHERE typreceive = f.oid);
+	AND NOT EXISTS (SELECT FROM pg_type WHERE typreceive = f.oid)
+ORDER BY name::text COLLATE "C";

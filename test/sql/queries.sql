@@ -50,7 +50,9 @@ SELECT bloom_query('{1}'::json[]);
 SELECT bloom_contains_all(seen, '{}'::point[]) FROM sets;
 SELECT bloom_query(ARRAY[1, 2], -1);
 SELECT bloom_contains_least(seen, ARRAY[1, 2], -1) FROM sets;
+\set VERBOSITY terse
 SELECT bloom_hits(seen, 17) FROM sets;
+\set VERBOSITY default
 SELECT 'alice'::bloomquery;
 SELECT '\x140'::bloomquery;
 SELECT '\x1z'::bloomquery;

@@ -11,35 +11,23 @@ helps. Bits that are lost in the blocks of a page can only be found by bloomset_
     BLOOMSET_NUMBERS  how many wrong numbers are tried in each place, at most 8
 """
 
-import collections
 import os
 import random
-import resource
 import struct
-import sys
 
-sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "durability"))
-from bloomset_checks import USE_SETS  # noqa: E402
-from durable import DATABASE, Server, main, own_directory  # noqa: E402
-from session import psycopg  # noqa: E402
-from tap import note, ok, same  # noqa: E402
+from bloomset_checks import USE_SETS
+from damage import (CONTENTS, HEADER, NOISE, PAGE, WORDS, Case, Damaged, extend, flip_case, lower_of, number_cases,
+                    overwrite, page_cases, pages_of)
+from durable import main
+from tap import ok
 
 SEED = os.environ.get("BLOOMSET_SEED", "damage")
 RANDOM = int(os.environ.get("BLOOMSET_RANDOM", "50"))
 NUMBERS = int(os.environ.get("BLOOMSET_NUMBERS", "2"))
-PAGE = 8192
-HEADER = 24  # of every page of PostgreSQL; what follows is the set's own
-BLOCKS = 64  # where the 127 blocks of 64 bytes begin that fill a page of elements
-WORDS = [struct.pack("<I", word) for word in (0, 1, 3, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)]
 LONGS = [struct.pack("<Q", word) for word in (1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)] + \
     [struct.pack("<d", number) for number in (0.5, -1, float("nan"), float("inf"))]
 TABLES = 60
 ROWS = 3000
-MOST = 2  # faults of a case that are shown
-TIMEOUT = 20  # seconds; a statement on a set of 50 kB that takes longer hangs
-CORRUPTED = {"00000", "XX001", "XX002"}
-directory = own_directory()
-server = Server(directory, "server")
 rng = random.Random(SEED)
 
 # Sets that grow to several generations, of which the last has several pages. That of "other" has text and another seed.
@@ -82,67 +70,7 @@ BY_SCAN = USE_SETS + "SELECT k FROM (SELECT DISTINCT k FROM {t} LIMIT 50) AS s "
     "WHERE NOT EXISTS (SELECT FROM {t} AS t WHERE t.k = s.k OFFSET 0)"
 PRESENT = [DENIED, BY_PARTITIONS, BY_FILTERS, BY_SCAN]
 
-Case = collections.namedtuple("Case", "name damage denies", defaults=[False])
-
-
-# Damages: functions of the pages of a file and the number of its table, which change the list.
-
-def put(page, at, data):
-    return page[:at] + data + page[at + len(data):]
-
-
-def zero(number):
-    def damage(pages, _):
-        pages[number] = bytes(PAGE)
-
-    return damage
-
-
-def swap(a, b):
-    def damage(pages, _):
-        pages[a], pages[b] = pages[b], pages[a]
-
-    return damage
-
-
-def repeat(a, b):
-    def damage(pages, _):
-        pages[b] = pages[a]
-
-    return damage
-
-
-def cut(keep):
-    def damage(pages, _):
-        del pages[keep:]
-
-    return damage
-
-
-def tear(pages, _):
-    """The file ends within a page."""
-    pages[-1] = pages[-1][: PAGE - 100]
-
-
-def extend(*more):
-    def damage(pages, _):
-        pages.extend(more)
-
-    return damage
-
-
-def overwrite(number, at, data):
-    def damage(pages, _):
-        pages[number] = put(pages[number], at, data)
-
-    return damage
-
-
-def flip(number, at, bit):
-    def damage(pages, _):
-        pages[number] = put(pages[number], at, bytes([pages[number][at] ^ 1 << bit]))
-
-    return damage
+young, other = {}, []  # metapages of sets that have not grown, and the pages of another set
 
 
 def metapage_of_other(pages, _):
@@ -159,216 +87,94 @@ def older_metapage(pages, table):
     pages[0] = young[table]
 
 
-def fixed_cases(last):
-    """Damages of whole pages. The LSN at the start of a page is PostgreSQL's own affair: if it is wrong, the page
-    cannot be written."""
-    noise = random.Random("noise").randbytes(PAGE)
-    cases = [Case(f"page {n} is zero", zero(n)) for n in range(last + 1)]
-    cases += [Case(f"pages {a} and {b} are swapped", swap(a, b)) for a in range(last + 1) for b in range(a)]
-    cases += [Case(f"page {b} is a copy of page {a}", repeat(a, b)) for a in range(last + 1) for b in range(last + 1)
-              if a != b]  # fmt: skip
-    cases += [Case(f"the file has {n} pages", cut(n)) for n in range(last + 1)]
-    cases += [Case("the last page is torn", tear), Case("the older metapage", older_metapage)]
-    cases += [Case("the metapage of another set", metapage_of_other), Case("the file of another set", file_of_other)]
+def whole_pages(last):
+    cases = page_cases(range(last + 1), range(last + 1))
+    cases += [Case("the older metapage", older_metapage), Case("the metapage of another set", metapage_of_other),
+              Case("the file of another set", file_of_other)]  # fmt: skip
     cases += [Case("zero pages behind the end", extend(*[bytes(PAGE)] * 3)),
-              Case("noise behind the end", extend(noise, noise)),
-              Case("a page twice behind the end", lambda pages, _: pages.extend(pages[1:]))]  # fmt: skip
-    cases += [Case(f"page {n} is noise", overwrite(n, 8, noise[8:])) for n in range(last + 1)]
-    cases += [Case("the metapage is noise behind its header", overwrite(0, HEADER, noise[HEADER:])),
-              Case("the metapage is 0 behind its header", overwrite(0, HEADER, bytes(PAGE - HEADER)))]  # fmt: skip
-    return cases
+              Case("pages twice behind the end", lambda pages, _: pages.extend(pages[1:]))]  # fmt: skip
+    return cases + [Case("the metapage is noise behind its header", overwrite(0, HEADER, NOISE[HEADER:])),
+                    Case("the metapage is 0 behind its header", overwrite(0, HEADER, bytes(PAGE - HEADER)))]  # fmt: skip
 
 
-def number_cases(last):
-    """Wrong numbers in each place of the headers of a first and a last page, and in some places of the metapage."""
+def wrong_numbers(last):
+    """In each place of the headers of a first and a last page, and in some places of the metapage."""
     cases = []
     for n in 0, 1, last:
         for size, numbers in (4, WORDS), (8, LONGS):
             places = range(8, end_of(n), size)
-            for at in places if n else rng.sample(places, min(15 * NUMBERS, len(places))):
-                cases += [Case(f"page {n}, bytes {at} to {at + size - 1}: {data.hex()}", overwrite(n, at, data))
-                          for data in rng.sample(numbers, NUMBERS)]  # fmt: skip
+            some = places if n else rng.sample(places, min(15 * NUMBERS, len(places)))
+            cases += number_cases(rng, n, some, size, numbers, NUMBERS)
     # The number of generations that a page of the first one names, if it is less than it was.
     return cases + [Case(f"page 1 names {word[0]} generations", overwrite(1, 40, word)) for word in WORDS[:2]]
 
 
-def random_cases(last):
-    """Flips of single bits: in headers and in the metapage, where they must be noticed, and anywhere."""
+def flipped_bits(last):
+    """In headers and in the metapage, where they must be noticed, and anywhere."""
     cases = []
     for _ in range(RANDOM):
-        n, bit = rng.choice([0, 0, rng.randint(1, last)]), rng.randrange(8)
-        at = rng.randrange(8, end_of(n))
-        cases.append(Case(f"page {n}, byte {at}, bit {bit} flipped", flip(n, at, bit)))
+        n = rng.choice([0, 0, rng.randint(1, last)])
+        cases.append(flip_case(n, rng.randrange(8, end_of(n)), rng.randrange(8)))
     for _ in range(RANDOM // 4):
-        n, bit, at = rng.randint(0, last), rng.randrange(8), rng.randrange(HEADER, PAGE)
-        cases.append(Case(f"page {n}, byte {at}, bit {bit} flipped, maybe an element's", flip(n, at, bit), True))
+        cases.append(flip_case(rng.randint(0, last), rng.randrange(HEADER, PAGE), rng.randrange(8), True))
     return cases
 
 
-# The files
-
-def path_of(index):
-    return os.path.join(server.data, server.value(f"SELECT pg_relation_filepath('{index}')"))
-
-
-def pages_of(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    return [data[start:start + PAGE] for start in range(0, len(data), PAGE)]
-
-
-def write(path, pages):
-    with open(path, "r+b") as file:
-        file.write(b"".join(pages))
-        file.truncate()
-
-
-# One case
-
-def outcome(session, sql, table):
-    lines, state = session.attempt(sql.format(t=table, last=ROWS))
-    return lines, state, session.error
-
-
-def examine(case, table):
+def examine(case, number):
     """What is wrong with what the statements on a damaged set say."""
-    wrong = []
 
-    def run_all(statements):
-        with server.connect(f"SET statement_timeout = '{TIMEOUT}s';") as session:
-            for sql in statements:
-                lines, state, error = outcome(session, sql, table)
-                said[state] += 1
-                if state not in CORRUPTED:
-                    wrong.append(f"{state}: {sql.format(t=table, last=ROWS)}: {error}")
-                elif state == "00000" and sql in PRESENT and lines and not case.denies:
-                    wrong.append(f"denied: {sql.format(t=table, last=ROWS)}: {lines}")
-                if state == "lost":
-                    return
+    def texts(statements):
+        return [sql.format(t=f"t{number}", last=ROWS) for sql in statements]
 
-    run_all(READERS + PRESENT)
-    run_all(WRITERS + READERS)
-    run_all([DENIED])
-    return wrong
+    present = texts(PRESENT)
+
+    def denies(sql, lines):
+        return sql in present and lines and not case.lies
+
+    return [fault for statements in (READERS + PRESENT, WRITERS + READERS, [DENIED])
+            for fault in damaged.statements(texts(statements), denies)]  # fmt: skip
 
 
-def repair(table):
-    with server.connect(f"SET statement_timeout = '{TIMEOUT}s';") as session:
-        states = [outcome(session, sql, table)[1]
-                  for sql in ("REINDEX INDEX {t}_k", "SELECT bloomset_check('{t}_k'::regclass)")]  # fmt: skip
-        lines, state, error = outcome(session, DENIED, table)
-        return [] if (states, lines, state) == (["00000"] * 2, [], "00000") else [f"REINDEX: {states} {lines} {error}"]
-
-
-said = collections.Counter()
-young, other = {}, []  # metapages of sets that have not grown, and the pages of another set
 metapage_end = PAGE
 
 
 def end_of(number):
     """Where the numbers of a page end."""
-    return metapage_end if number == 0 else BLOCKS
+    return metapage_end if number == 0 else CONTENTS
 
 
-def prepare():
-    """Lets all sets grow anew, and stops the server with everything written."""
-    with server.connect() as session:
-        for number in range(TABLES):
-            session.ask(f"TRUNCATE t{number}; INSERT INTO t{number} SELECT i FROM generate_series(1, 10) AS i")
-        session.ask("CHECKPOINT")
-        paths = [os.path.join(server.data, path) for path in session.ask(
-            f"SELECT pg_relation_filepath(format('t%s_k', i)) FROM generate_series(0, {TABLES - 1}) AS i")]  # fmt: skip
-        for number, path in enumerate(paths):
-            young[number] = pages_of(path)[0]
-            session.ask(f"INSERT INTO t{number} SELECT i FROM generate_series(11, {ROWS}) AS i")
-    server.stop()
-    return paths
+def fill(session):
+    """Lets all sets grow anew."""
+    for number in range(TABLES):
+        session.ask(f"TRUNCATE t{number}; INSERT INTO t{number} SELECT i FROM generate_series(1, 10) AS i")
+    session.ask("CHECKPOINT")
+    for number in range(TABLES):
+        young[number] = pages_of(damaged.path(f"t{number}_k"))[0]
+        session.ask(f"INSERT INTO t{number} SELECT i FROM generate_series(11, {ROWS}) AS i")
 
 
 def first_look():
     """Returns the number of the last page of a set. Only numbers are before pd_lower of the metapage."""
     global metapage_end
-    paths = prepare()
-    server.start()
-    other.extend(pages_of(path_of("other_k")))
+    paths = damaged.prepare()
+    damaged.server.start()
+    other.extend(pages_of(damaged.path("other_k")))
     pages = pages_of(paths[0])
-    (metapage_end,) = struct.unpack_from("<H", pages[0], 12)
-    generations = int(server.value("SELECT (bloomset_info('t0_k'::regclass)).generations"))
+    metapage_end = lower_of(pages[0])
+    generations = int(damaged.server.value("SELECT (bloomset_info('t0_k'::regclass)).generations"))
     ok(generations >= 3 and len(pages) >= 5 and HEADER < metapage_end < PAGE,
        f"a set has {len(pages)} pages in {generations} generations, and {metapage_end - HEADER} bytes in its metapage")
     return len(pages) - 1
 
 
-def run_cases(cases):
-    """Damages one set for each case, a number of cases at a time."""
-    faults = collections.defaultdict(list)
-    for start in range(0, len(cases), TABLES):
-        batch = cases[start:start + TABLES]
-        paths = prepare()
-        for number, case in enumerate(batch):
-            pages = pages_of(paths[number])
-            case.damage(pages, number)
-            write(paths[number], pages)
-        server.start()
-        for number, case in enumerate(batch):
-            wrong = examine(case, f"t{number}")
-            if not alive():
-                wrong.append("the server has crashed")
-                server.running.remove(server)
-                server.start()
-            faults[case.name] += wrong + repair(f"t{number}")
-    return faults
-
-
-def alive():
-    try:
-        return server.value("SELECT 1") == "1"
-    except psycopg.Error:
-        return False
-
-
-def crashes():
-    signs = "PANIC", "TRAP:", "was terminated by signal"
-    return [line for line in server.log() if any(sign in line for sign in signs)]
-
-
-def report(faults, cases, name):
-    bad = {case: wrong for case, wrong in faults.items() if wrong}
-    ok(not bad, f"{len(cases)} {name}: each statement works or says that the index is corrupted",
-       f"{len(bad)} cases", *[f"{case}: {line[:250]}" for case, wrong in bad.items() for line in wrong[:MOST]])
-
-
-def damage():
-    last = first_look()
-    for name, cases in ("wrong pages", fixed_cases(last)), ("wrong numbers", number_cases(last)), \
-            ("flipped bits", random_cases(last)):  # fmt: skip
-        report(run_cases(cases), cases, name)
-    note("SQLSTATEs: " + " ".join(f"{state}: {count}" for state, count in sorted(said.items())))
-    ok(said["XX002"] > 100, "damage is found", said)
-
-
-def lost_bits():
-    """bloomset_check finds what no reader can: blocks of a page that have lost their bits."""
-    paths = prepare()
-    for number in range(10):
-        pages = pages_of(paths[number])
-        page = 1 + number % (len(pages) - 1)
-        pages[page] = put(pages[page], BLOCKS, bytes(PAGE - BLOCKS))
-        write(paths[number], pages)
-    server.start()
-    with server.connect() as session:
-        states = [session.attempt(f"SELECT bloomset_check('t{number}_k'::regclass)")[1] for number in range(10)]
-    same(set(states), {"XX002"}, "bloomset_check finds lost bits")
-
-
 def tree():
     """A damaged leaf makes the whole tree an error for values that it might have."""
-    paths = prepare()
-    pages = pages_of(paths[3])
-    pages[1:] = [bytes(PAGE)] * (len(pages) - 1)
-    write(paths[3], pages)
-    server.start()
-    with server.connect() as session:
+
+    def lose_all(pages, _):
+        pages[1:] = [bytes(PAGE)] * (len(pages) - 1)
+
+    damaged.damage(damaged.prepare(), [Case("", lose_all)], [3])
+    with damaged.server.connect() as session:
         states = [session.attempt(sql)[1] for sql in (
             "SELECT bloomset_contains('tree', 'k', -77)", "SELECT bloomset_partitions('tree', 'k', 77)",
             "SELECT count(*) FROM bloomset_filters('tree', 'k')", "SELECT bloomset_contains('t3', 'k', 77)",
@@ -376,18 +182,16 @@ def tree():
     ok(set(states) <= {"XX001", "XX002"}, "a damaged leaf is an error of its tree", states)
 
 
+damaged = Damaged("bloomset", TABLES, "t{}_k", SCHEMA, fill, examine)
+
+
 def run():
-    # Damaged numbers may ask for much space.
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 20, hard))
-    server.init(*["--no-data-checksums"] if server.major >= 18 else [], autovacuum="off", shared_buffers="32MB").start()
-    server.run("createdb", DATABASE)
-    server.sql(SCHEMA)
-    damage()
-    lost_bits()
+    last = first_look()
+    for name, cases in ("wrong pages", whole_pages), ("wrong numbers", wrong_numbers), ("flipped bits", flipped_bits):
+        damaged.report(cases(last), name)
+    damaged.lost_bits([1 + number % last for number in range(10)])
     tree()
-    same(crashes(), [], "the server has not crashed")
-    server.stop()
+    damaged.end()
 
 
 main(run)

@@ -14,16 +14,14 @@ The statements of each session come from a seed. How sessions meet does not.
     BLOOMSET_SECONDS  how long the sessions run
 """
 
-import collections
 import os
-import random
-import threading
 import time
 
 from bloomset_checks import (USE_SETS, VALID_SETS, denied, denied_by_filters, denied_by_index, denied_by_partitions,
                              denied_by_scan, settled)
-from session import CHEAP_WORKERS, Session, ask, run, together
+from session import Session, ask, run, together
 from tap import note, ok, same
+from workers import DDL, DML, ISOLATIONS, run_workers, totals, transact
 
 SEED = os.environ.get("BLOOMSET_SEED", "bloomset")
 SECONDS = float(os.environ.get("BLOOMSET_SECONDS", "40"))
@@ -77,87 +75,52 @@ BOUNDS = {
     "parted_2": ("FROM (1000) TO (2000)", "NOT id BETWEEN 1000 AND 1999"),
     "parted_3": ("FROM (2000) TO (MAXVALUE)", "id < 2000"),
 }
-ISOLATIONS = "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"
-
-# What any statement may meet: serialization failures, deadlocks, lock timeouts.
-CONCURRENT = {"40001", "40P01", "55P03"}
-# What DML may meet as well: keys that are there, rows whose partition is detached.
-DML = {"23505", "23514"}
-# What owners may meet as well: objects that the other has dropped, made or is detaching.
-DDL = {"23514", "42704", "42P01", "42P07", "42P16", "42P17", "42809", "55000", "55006"}
-# Internal errors of PostgreSQL itself: INSERT ... ON CONFLICT beside REINDEX CONCURRENTLY, and when owners meet.
-ARBITER_RACE = "invalid arbiter index list"
-CATALOG_RACES = "tuple concurrently", "could not open relation with OID", "cache lookup failed", "could not find"
 
 
-class Worker:
-    """What one session does. Everything that must not be is in faults."""
-
-    def __init__(self, role, number, session):
-        self.session, self.name = session, f"{role} {number}"
-        self.random = random.Random(f"{SEED} {self.name}")
-        self.counts, self.states = collections.Counter(), collections.Counter()
-        self.faults, self.history = [], collections.deque(maxlen=25)
-
-    def fault(self, what, found):
-        began = "\n".join(f"  {line}" for line in self.history)
-        self.faults.append(f"{self.name}, BLOOMSET_SEED={SEED}: {what}: {found}\n{began}")
-
-    def attempt(self, sql, allowed=frozenset()):
-        """The lines of a statement, or None if it failed. Only concurrency and the states allowed are no fault."""
-        lines, state = self.session.attempt(sql)
-        self.history.append(f"{time.time() % 1000:.3f} {state} {' '.join(sql.split())[:300]}")
-        if state == "00000":
-            return lines
-        self.states[state] += 1
-        internal = ARBITER_RACE in self.session.error or \
-            allowed is DDL and any(race in self.session.error for race in CATALOG_RACES)
-        if state not in CONCURRENT | allowed and not internal:
-            self.fault(f"SQLSTATE {state}", f"{sql}\n{self.session.error}")
-        return None
-
-    def check(self, kind, query, allowed=frozenset()):
-        """Runs a query that must return no row."""
-        lines = self.attempt(query, allowed)
-        if lines is not None:
-            self.counts[kind] += 1
-            if lines:
-                self.fault(f"{kind} is wrong", f"{len(lines)} rows, among them {lines[:5]}\n{query}")
-        return lines is not None
-
-    def look(self):
-        """Compares a random set with its table. False if the transaction has failed."""
-        choose = self.random.choice
-        root = choose(ROOTS)
-        table, column = choose([root, root, *PARTS[root]]), choose("kks")
-        some = f"id % 20 = {self.random.randrange(20)}"
-        # A query that waited for a partition while it was detached still reads it, and then asks the others.
-        attached = f"tableoid IN (SELECT relid FROM pg_partition_tree('{root}'))" if root == "parted" else "true"
-        kind = choose(["contains"] * 5 + ["partitions", "filters", "scan", "partial", "expression", "view"])
-        if kind == "contains":
-            return self.check(kind, denied(table, column, attached if table == root else "true"))
-        if kind == "partitions":
-            return self.check(kind, denied_by_partitions(root, column, f"{some} AND {attached}"))
-        if kind == "filters":
-            # Without a usable set they are an error.
-            return self.check(kind, denied_by_filters(root, column, f"{some} AND {attached}"), {"55000"})
-        if kind == "scan":
-            return self.attempt(USE_SETS) is not None and self.check(kind, denied_by_scan(table, column, some)) \
-                and self.attempt("RESET enable_seqscan; RESET enable_indexscan; RESET enable_indexonlyscan") is not None
-        if kind == "partial":
-            return self.check(kind, denied_by_index("plain_flagged", "plain", "k", "flag"))
-        if kind == "expression":
-            return self.check(kind, denied_by_index("plain_rest", "plain", "(k % 1000)"))
-        return self.check(kind, denied("seen"))
-
-    def absent(self):
-        """Counts how often a set says "no": one that always says "maybe" would pass every check."""
-        lines = self.attempt("SELECT count(*) FILTER (WHERE NOT bloomset_contains("
-                             f"'{self.random.choice(ROOTS)}', 'k', -i)) FROM generate_series(1, 10) AS i")  # fmt: skip
+def check(worker, kind, query, allowed=frozenset()):
+    """Runs a query that must return no row."""
+    lines = worker.attempt(query, allowed)
+    if lines is not None:
+        worker.counts[kind] += 1
         if lines:
-            self.counts["absent"] += 10
-            self.counts["no"] += int(lines[0])
-        return lines is not None
+            worker.fault(f"{kind} is wrong", f"{len(lines)} rows, among them {lines[:5]}\n{query}")
+    return lines is not None
+
+
+def look(worker):
+    """Compares a random set with its table. False if the transaction has failed."""
+    choose = worker.random.choice
+    root = choose(ROOTS)
+    table, column = choose([root, root, *PARTS[root]]), choose("kks")
+    some = f"id % 20 = {worker.random.randrange(20)}"
+    # A query that waited for a partition while it was detached still reads it, and then asks the others.
+    attached = f"tableoid IN (SELECT relid FROM pg_partition_tree('{root}'))" if root == "parted" else "true"
+    kind = choose(["contains"] * 5 + ["partitions", "filters", "scan", "partial", "expression", "view"])
+    if kind == "contains":
+        return check(worker, kind, denied(table, column, attached if table == root else "true"))
+    if kind == "partitions":
+        return check(worker, kind, denied_by_partitions(root, column, f"{some} AND {attached}"))
+    if kind == "filters":
+        # Without a usable set they are an error.
+        return check(worker, kind, denied_by_filters(root, column, f"{some} AND {attached}"), {"55000"})
+    if kind == "scan":
+        return worker.attempt(USE_SETS) is not None and check(worker, kind, denied_by_scan(table, column, some)) \
+            and worker.attempt("RESET enable_seqscan; RESET enable_indexscan; RESET enable_indexonlyscan") is not None
+    if kind == "partial":
+        return check(worker, kind, denied_by_index("plain_flagged", "plain", "k", "flag"))
+    if kind == "expression":
+        return check(worker, kind, denied_by_index("plain_rest", "plain", "(k % 1000)"))
+    return check(worker, kind, denied("seen"))
+
+
+def absent(worker):
+    """Counts how often a set says "no": one that always says "maybe" would pass every check."""
+    lines = worker.attempt("SELECT count(*) FILTER (WHERE NOT bloomset_contains("
+                         f"'{worker.random.choice(ROOTS)}', 'k', -i)) FROM generate_series(1, 10) AS i")  # fmt: skip
+    if lines:
+        worker.counts["absent"] += 10
+        worker.counts["no"] += int(lines[0])
+    return lines is not None
 
 
 # What writers do
@@ -199,21 +162,7 @@ def merge(r, table):
 
 def copy(r, worker, table):
     first, number, k = r.randrange(IDS), r.choice([1, 20, 100]), new_value(r)
-    rows = [(str(i), str(k + i), f"c{k + i}") for i in range(first, first + number)]
-    text = "".join("\t".join(row) + "\n" for row in rows)
-    # A COPY that fails makes the whole transaction fail, as any other statement.
-    try:
-        with worker.session.connection.cursor().copy(f"COPY {table} (id, k, s) FROM STDIN") as stream:
-            stream.write(text)
-    except Exception as problem:
-        state = getattr(problem, "sqlstate", None)
-        worker.states[state] += 1
-        if state not in CONCURRENT | DML:
-            worker.fault("COPY", problem)
-        return False
-    finally:
-        worker.history.append(f"{time.time() % 1000:.3f} COPY {table}, {number} rows from {k + first}")
-    return True
+    return worker.copy(f"{table} (id, k, s)", [(str(i), str(k + i), f"c{k + i}") for i in range(first, first + number)])
 
 
 def change(worker):
@@ -228,33 +177,6 @@ def change(worker):
     return worker.attempt(make(r, table), DML) is not None
 
 
-def transact(worker, prepare):
-    """One transaction: changes, some of them undone, and comparisons after each."""
-    r = worker.random
-    worker.attempt(f"BEGIN ISOLATION LEVEL {r.choice(ISOLATIONS)}")
-    good = r.random() < 0.7 or worker.look()
-    for _ in range(r.randint(1, 4)):
-        if not good:
-            break
-        undone = r.random() < 0.25
-        if undone:
-            worker.attempt("SAVEPOINT here")
-        good = change(worker) and (r.random() < 0.5 or worker.look())
-        if undone and worker.attempt("ROLLBACK TO here; RELEASE here") is not None:
-            good = True
-    if not good or r.random() < 0.15:
-        worker.attempt("ROLLBACK")
-    elif prepare and r.random() < 0.15:
-        name = f"{worker.name} {os.getpid()}"
-        if worker.attempt(f"PREPARE TRANSACTION '{name}'") is not None:
-            worker.counts["prepared"] += 1
-            worker.look()
-            worker.attempt(f"{r.choice(['COMMIT', 'COMMIT', 'ROLLBACK'])} PREPARED '{name}'")
-    else:
-        worker.attempt("COMMIT")
-    worker.counts["transactions"] += 1
-
-
 # What readers do: several looks from one snapshot, which stays while the others go on.
 
 def read(worker):
@@ -265,13 +187,13 @@ def read(worker):
     until = time.monotonic() + r.choice([0, 0.05, 0.2, 0.5])
     while good:
         if isolation == "READ COMMITTED" and r.random() < 0.3:
-            good = worker.absent()
-        good = good and worker.look()
+            good = absent(worker)
+        good = good and look(worker)
         if time.monotonic() > until:
             break
         time.sleep(r.random() / 50)
     worker.attempt("ROLLBACK" if not good else "COMMIT")
-    worker.absent()
+    absent(worker)
 
 
 # What owners do
@@ -390,46 +312,19 @@ def own(worker):
     for table in worker.random.sample(TABLES, 2):
         thin_out(worker, table)
     verify(worker, worker.random.choice(TABLES))
-    worker.look()
+    look(worker)
 
 
 # All together
-
-def every_worker(prepare):
-    roles = [("writer", WRITERS, lambda worker: transact(worker, prepare)), ("reader", READERS, read),
-             ("owner", OWNERS, own)]  # fmt: skip
-    stop = threading.Event()
-
-    def work_of(role, number, do):
-        def work(_, session):
-            worker = Worker(role, number, session)
-            if role == "reader" and number == 1:
-                (name,) = session.ask("SELECT name FROM pg_settings "
-                                      "WHERE name IN ('force_parallel_mode', 'debug_parallel_query')")  # fmt: skip
-                session.ask(f"{CHEAP_WORKERS} SET max_parallel_workers_per_gather = 2; SET {name} = on")
-            until = time.monotonic() + SECONDS
-            try:
-                while time.monotonic() < until and not stop.is_set() and len(worker.faults) < 3:
-                    do(worker)
-            finally:
-                if worker.faults or session.connection.closed:
-                    stop.set()
-            return worker
-
-        return work
-
-    return together(*[work_of(role, number, do) for role, many, do in roles for number in range(many)])
-
 
 def test_sessions():
     ask(SETUP)
     prepare = ask("SHOW max_prepared_transactions") != ["0"]
     if not prepare:
         note("max_prepared_transactions = 0: without prepared transactions")
-    workers = every_worker(prepare)
-    counts = sum((worker.counts for worker in workers), collections.Counter())
-    states = sum((worker.states for worker in workers), collections.Counter())
-    faults = [fault for worker in workers for fault in worker.faults]
+    counts, states, faults = totals(run_workers(f"BLOOMSET_SEED={SEED}", SECONDS, [
+        ("writer", WRITERS, lambda worker: transact(worker, change, look, prepare)), ("reader", READERS, read),
+        ("owner", OWNERS, own)]))  # fmt: skip
     ok(not faults, f"{WRITERS} writers, {READERS} readers and {OWNERS} owners: no value is denied, no unexpected error",
        *faults[:3])  # fmt: skip
     note(" ".join(f"{name}: {count}" for name, count in sorted(counts.items())))

@@ -8,6 +8,7 @@ filters it has, and while several sessions write, merge, cancel, VACUUM and rebu
 
 import os
 import random
+import struct
 import time
 
 from session import Session, ask, run, together
@@ -59,6 +60,44 @@ def contents_of_every_kind():
         info = session.ask("SELECT bits, hashes, rows FROM bloomslices_info('built_f')")
         same(info, session.ask("SELECT bits, hashes, rows FROM bloomslices_info('filled_f')"),
              "both have the commonest shape and all rows")
+
+
+def few_rows():
+    """From 378 rows on they are sliced, in a slab of 4 tiles; fewer are in tiles of 127, to which rows can be added."""
+    with Session() as session:
+        session.ask(f"CREATE TABLE some_rows AS {filters(60, 505, 100)}")
+        for n, slabs in (377, 3), (378, 1), (504, 1), (505, 2):
+            session.ask(f"DROP TABLE IF EXISTS small; CREATE TABLE small AS SELECT * FROM some_rows WHERE id <= {n}")
+            session.ask("CREATE INDEX small_f ON small USING bloomslices (f)")
+            built = session.ask("SELECT slabs, rows FROM bloomslices_info('small_f')")
+            wrong = differences(session, "small", KEYS[:12] + [f"{1000 * n + 1}::bigint"]) + check(session, "small_f")
+            session.ask(f"INSERT INTO small SELECT * FROM some_rows WHERE id > {n - 130}")
+            session.ask("VACUUM small")
+            wrong += differences(session, "small", KEYS[:12] + ["505001::bigint"]) + check(session, "small_f")
+            ok(built == [f"{slabs}|{n}"] and not wrong, f"{n} rows are in {slabs} slabs, and more come", built, *wrong)
+
+
+def scan_over_merges():
+    """A scan that searches many times, as for a join, keeps its copy of the directory: merges replace the slabs meanwhile."""
+    join = "SELECT j.id, s.id FROM (SELECT i AS id, 1000 * (i % 400) + 7::bigint AS k FROM generate_series(1, 900) AS i) AS j, " \
+           "scanned AS s WHERE s.f @> j.k"
+    with Session() as session, Session() as other:
+        session.ask("CREATE TABLE scanned (id int, f bloomfilter) WITH (autovacuum_enabled = off)")
+        session.ask("CREATE INDEX scanned_f ON scanned USING bloomslices (f)")
+        session.ask(f"INSERT INTO scanned {filters(60, 400, 100)}")
+        wanted = sorted(session.ask(join.replace("s.f @> j.k", "(s.f @> j.k) IS TRUE")))
+        plan = "".join(session.ask("EXPLAIN " + join))
+        session.ask("BEGIN")
+        session.ask(f"DECLARE c CURSOR FOR {join}")
+        got = session.ask("FETCH 100 FROM c")
+        for first in 10000, 20000, 30000:
+            other.ask(f"INSERT INTO scanned {filters(60, 400, 100, first=first)}")
+            other.ask("VACUUM scanned")
+            got += session.ask("FETCH 100 FROM c")
+        got += session.ask("FETCH ALL FROM c")
+        session.ask("COMMIT")
+        ok("scanned_f" in plan and len(wanted) >= 890, "a join searches the index for each row", plan, len(wanted))
+        same(sorted(got), wanted, "it finds the rows of its snapshot while slabs are merged")
 
 
 def shape_by_two_sessions():
@@ -170,6 +209,58 @@ def space():
             session.ask("DELETE FROM refilled")
             session.ask("VACUUM refilled")
         ok(sizes[-1] == sizes[2], "one that is emptied and filled again keeps its size", sizes)
+
+
+def directory_of(session, index):
+    """The next number of an index, and the entries of its directory by number, as doc/format.md describes them."""
+    session.ask("CHECKPOINT")
+    (data,) = session.ask(f"SELECT encode(pg_read_binary_file(pg_relation_filepath('{index}')), 'hex')")
+    data = bytes.fromhex(data)
+    (next_number,), (npages,) = struct.unpack_from("=Q", data, 88), struct.unpack_from("=I", data, 112)
+    slabs = []
+    for page in struct.unpack_from(f"={npages}I", data, 172):
+        (used,) = struct.unpack_from("=I", data, 8192 * page + 44)
+        slabs += [struct.unpack_from("=QIIHHI", data, 8192 * page + 64 + 24 * i) for i in range(used)]
+    return next_number, {number: tuple(slab) for number, *slab in slabs if slab[2] != 0}, slabs
+
+
+def numbers():
+    """No number of a slab is used again: readers know by it whether a page is still that of their slab."""
+    with Session() as session:
+        session.ask("CREATE TABLE numbered (id int, f bloomfilter) WITH (autovacuum_enabled = off); "
+                    "CREATE INDEX numbered_f ON numbered USING bloomslices (f)")
+        wrong, known, last = [], {}, 0
+        for number in range(12):
+            session.ask(f"INSERT INTO numbered {filters(60, 500, 100)}")
+            session.ask("DELETE FROM numbered WHERE id % 2 = 0")
+            _, state = session.attempt(f"SET statement_timeout = {number % 4}; SELECT bloomslices_merge('numbered_f')")
+            session.ask("RESET statement_timeout")
+            session.ask("VACUUM numbered" if number % 2 else "SELECT bloomslices_merge('numbered_f')")
+            next_number, slabs, entries = directory_of(session, "numbered_f")
+            wrong += [f"{n} was {known[n]}, is {slab}" for n, slab in slabs.items() if known.get(n, slab) != slab]
+            wrong += [f"{n} is new, after {last}" for n in slabs if n not in known and n < last]
+            wrong += [f"{n} is not below {next_number}" for n in slabs if n >= next_number]
+            wrong += ["a number twice"] if len(slabs) != sum(entry[3] != 0 for entry in entries) else []
+            known.update(slabs)
+            last = next_number
+        ok(not wrong and len(known) > 20, f"{len(known)} slabs have numbers of their own", *wrong[:5])
+
+
+def candidates():
+    """VACUUM counts for the planner the rows that each search returns."""
+    with Session() as session:
+        session.ask("CREATE TABLE mixed (id int, f bloomfilter) WITH (autovacuum_enabled = off); "
+                    "CREATE INDEX mixed_f ON mixed USING bloomslices (f)")
+        session.ask(f"INSERT INTO mixed {filters(50, 300, 100)}")
+        session.ask(f"INSERT INTO mixed {filters(50, 200, 100, seed=1, first=300)}")
+        counts = []
+        for change in "", "DELETE FROM mixed WHERE id > 450", "REINDEX INDEX mixed_f", "DELETE FROM mixed WHERE id > 300":
+            session.ask(change or "SELECT")
+            session.ask("VACUUM mixed")
+            session.ask("CHECKPOINT")
+            (data,) = session.ask("SELECT encode(pg_read_binary_file(pg_relation_filepath('mixed_f'), 168, 4), 'hex')")
+            counts += struct.unpack("=I", bytes.fromhex(data))
+        same(counts, [200, 150, 150, 0], "VACUUM counts candidates")
 
 
 def definitions():
@@ -307,4 +398,5 @@ def sessions():
     ok(all(counts.get(name, 0) > 20 for name in ("write", "read", "own")), "each kind of session did something", counts)
 
 
-run(contents_of_every_kind, shape_by_two_sessions, large_filters, rows_in_the_making, nulls_only, space, definitions, sessions)
+run(contents_of_every_kind, few_rows, scan_over_merges, shape_by_two_sessions, large_filters, rows_in_the_making, nulls_only, space,
+    numbers, candidates, definitions, sessions)  # fmt: skip

@@ -102,19 +102,26 @@ compare_slices(uint32_t nrows, uint32_t slice_bytes)
 static void
 test_slices(void)
 {
-	for (uint32_t t = 8; t <= most_tiles; t *= 2)
+	for (uint32_t t = 4; t <= most_tiles; t *= 2)
 	{
 		const uint32_t counts[] = {0, 1, 7, 8, 63, 64, 65, 126, 127, 128, 511, 512, 513,
 		1015, 1016, 127 * t - 1, 127 * t};
 
 		each(bf_slice_bytes_of(t) == 127 * t / 8, "%u tiles", t);
+		each(bf_sliced_rows(t) == (t == 4 ? 504 : 127 * t), "rows of %u tiles", t);
 		for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-			compare_slices(counts[i], 127 * t / 8);
+		{
+			if (counts[i] <= bf_sliced_rows(t))
+				compare_slices(counts[i], 127 * t / 8);
+		}
 	}
 	passed("slices of slabs of every size, and their rows again");
 	for (uint32_t nrows = 0; nrows <= 1016; nrows += nrows < 140 || nrows > 1000 ? 1 : 13)
 		compare_slices(nrows, 127);
 	passed("slices of a slab of 8 tiles of every size");
+	for (uint32_t nrows = 0; nrows <= 504; nrows++)
+		compare_slices(nrows, 63);
+	passed("slices of a slab of 4 tiles of every size");
 }
 
 /* A slab sliced in parts is the same slab; bytes outside of a part stay. */
@@ -145,12 +152,12 @@ test_parts(void)
 {
 	static const uint32_t parts[] = {1, 3, 8, 64, 127, 200};
 
-	for (uint32_t t = 8; t <= 32; t *= 2)
+	for (uint32_t t = 4; t <= 32; t *= 2)
 	{
 		for (int i = 0; i < 6; i++)
 		{
-			compare_parts(127 * t, parts[i], 127 * t / 8);
-			compare_parts(127 * t - 501, parts[i], 127 * t / 8);
+			compare_parts(bf_sliced_rows(t), parts[i], 127 * t / 8);
+			compare_parts(bf_sliced_rows(t) - 501, parts[i], 127 * t / 8);
 		}
 	}
 	passed("slabs in parts");
@@ -207,7 +214,7 @@ test_and(void)
 {
 	uint64_t	state = 2;
 
-	for (uint32_t t = 8; t <= MOST_TILES; t *= 2)
+	for (uint32_t t = 4; t <= MOST_TILES; t *= 2)
 	{
 		each(bf_slice_words(127 * t / 8) == (127 * t + 63) / 64, "words of a set of %u tiles", t);
 		for (uint32_t few = 1; few <= 1000000; few *= 10)
@@ -217,9 +224,9 @@ test_and(void)
 		}
 	}
 	passed("AND with slices of every size");
-	for (uint32_t t = 8; t <= 32; t *= 2)
+	for (uint32_t t = 4; t <= 32; t *= 2)
 	{
-		for (uint32_t row = 0; row < 127 * t; row++)
+		for (uint32_t row = 0; row < bf_sliced_rows(t); row++)
 			compare_single_row(127 * t / 8, row);
 	}
 	passed("AND that leaves one row");
@@ -277,6 +284,83 @@ compare_or(uint32_t nwords, uint64_t *state)
 	free(wanted);
 	free(other);
 	free(set);
+}
+
+/* Few rows of either are in both. */
+static void
+compare_rows_and(uint32_t nwords, uint64_t few, uint64_t *state)
+{
+	uint64_t   *set = allocate(nwords * sizeof(*set));
+	uint64_t   *other = allocate(nwords * sizeof(*set));
+	uint64_t   *wanted = allocate(nwords * sizeof(*set));
+	bool		any = false;
+
+	for (uint32_t r = 0; r < 64 * nwords; r++)
+	{
+		bool		both = random_below(state, few) == 0;
+		bool		in = both || random_below(state, 2) == 0;
+		bool		in_other = both || !in;
+
+		set[r / 64] |= (uint64_t) in << r % 64;
+		other[r / 64] |= (uint64_t) in_other << r % 64;
+		wanted[r / 64] |= (uint64_t) both << r % 64;
+		any |= both;
+	}
+	for (uint32_t r = 0; r < 64 * nwords; r++)
+		each(bf_has_row(wanted, r) == ((wanted[r / 64] & UINT64_C(1) << r % 64) != 0), "row %u of a set", r);
+	each(bf_rows_and(set, other, nwords) == any, "any of the AND of %u words", nwords);
+	each(memcmp(set, wanted, nwords * sizeof(*set)) == 0, "AND of %u words", nwords);
+	free(wanted);
+	free(other);
+	free(set);
+}
+
+/* The rows of a set whose blocks have a bit, as slices say; blocks hold nothing else. */
+static void
+compare_with_bit(uint32_t nrows, uint32_t bit, uint64_t few, uint64_t *state)
+{
+	uint32_t	nwords = (nrows + 63) / 64;
+	uint8_t    *blocks = allocate((size_t) 64 * nrows);
+	uint64_t   *set = allocate(nwords * sizeof(*set));
+	uint64_t   *wanted = allocate(nwords * sizeof(*set));
+	bool		any = false;
+
+	random_bytes(state, blocks, (size_t) 64 * nrows);
+	for (uint32_t r = 0; r < nrows; r++)
+	{
+		bool		in = random_below(state, few) == 0;
+		bool		both = in && ref_is_set(blocks + (size_t) 64 * r, bit);
+
+		set[r / 64] |= (uint64_t) in << r % 64;
+		wanted[r / 64] |= (uint64_t) both << r % 64;
+		any |= both;
+	}
+	each(bf_rows_with_bit(set, nrows, blocks, bit) == any, "any of %u rows with bit %u", nrows, bit);
+	each(memcmp(set, wanted, nwords * sizeof(*set)) == 0, "%u rows with bit %u", nrows, bit);
+	free(wanted);
+	free(set);
+	free(blocks);
+}
+
+static void
+test_blocks(void)
+{
+	uint64_t	state = 5;
+
+	for (uint32_t nwords = 0; nwords < 40; nwords++)
+	{
+		for (uint64_t few = 1; few <= 1000000; few *= 100)
+			compare_rows_and(nwords, few, &state);
+	}
+	passed("AND of sets");
+	for (uint32_t bit = 0; bit < 512; bit++)
+	{
+		for (uint64_t few = 1; few <= 1000; few *= 10)
+			compare_with_bit(bit % 128, bit, few, &state);
+	}
+	for (uint32_t nrows = 0; nrows <= 130; nrows++)
+		compare_with_bit(nrows, nrows * 7 % 512, 2, &state);
+	passed("rows of a set with a bit, of blocks that are not sliced");
 }
 
 static void
@@ -378,6 +462,7 @@ test_all(void)
 	test_parts();
 	test_and();
 	test_sets();
+	test_blocks();
 	test_counts();
 	most_tiles = 32;
 }

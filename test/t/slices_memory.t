@@ -1,0 +1,86 @@
+#!/usr/bin/python3 -B
+"""The memory that a merge of bloomslices takes is within maintenance_work_mem, or within autovacuum_work_mem.
+
+The test runs a server of its own, whose autovacuum is quick and may take little memory.
+"""
+
+import os
+import re
+import sys
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "durability"))
+from durable import DATABASE, Server, main, own_directory  # noqa: E402
+from slices_checks import check  # noqa: E402
+from tap import note, ok, same  # noqa: E402
+
+server = Server(own_directory(), "server")
+
+TILE, MOST_TILES = 127, 512
+ROWS = TILE * MOST_TILES
+MORE = 120 * TILE
+
+
+def start():
+    server.init(autovacuum_naptime="'1s'", autovacuum_work_mem="'1MB'", shared_buffers="64MB").start()
+    server.run("createdb", DATABASE)
+    server.sql(
+        "CREATE EXTENSION bloomtype",
+        "CREATE TABLE source AS SELECT bloom_agg(i, 50) AS f FROM generate_series(1, 50) AS i",
+    )
+
+
+def make(table, rows):
+    server.sql(
+        f"CREATE TABLE {table} (id int, f bloomfilter) WITH (autovacuum_enabled = off)",
+        f"INSERT INTO {table} SELECT i, f FROM source, generate_series(1, {rows}) AS i",
+        f"CREATE INDEX {table}_f ON {table} USING bloomslices (f)",
+    )
+
+
+def fields_of(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return {name: int(kilobytes) for name, kilobytes in re.findall(r"(\w+):\s+(\d+) kB", status.read())}
+
+
+def peak():
+    """The greatest slab loses a fourth of its rows and is merged with others into one of the same size, which takes the
+    most. Pages of shared memory count once a process has used them: at the peak it has used nearly all."""
+    limit = 16  # MB; half of it suffices for two copies of a block of the slab
+    make("worn", ROWS)
+    server.sql("DELETE FROM worn WHERE id % 100 < 27",
+               f"INSERT INTO worn SELECT {ROWS} + i, f FROM source, generate_series(1, {MORE}) AS i")  # fmt: skip
+    with server.connect(f"SET maintenance_work_mem = '{limit}MB';") as session:
+        session.ask("SELECT count(*) FROM worn")
+        before = fields_of(session.pid)["RssAnon"]
+        session.ask("VACUUM worn")
+        after = fields_of(session.pid)
+        grown = (after["VmHWM"] - after["RssShmem"] - after["RssFile"] - before) / 1024
+        info = session.ask("SELECT slabs, rows, dead FROM bloomslices_info('worn_f')")
+        wrong = check(session, "worn_f")
+    note(f"{grown:.1f} MB")
+    same(info[0].split("|")[1:], [str(ROWS - sum(i % 100 < 27 for i in range(1, ROWS + 1)) + MORE), "0"],
+         "a slab that has lost rows is merged")  # fmt: skip
+    ok(grown <= limit and not wrong, f"within maintenance_work_mem = {limit} MB", grown, *wrong)
+
+
+def autovacuum():
+    """Two copies of a block of 64 tiles exceed half of 1 MB."""
+    server.sql("CREATE TABLE small (id int, f bloomfilter) WITH (autovacuum_enabled = off)",
+               "CREATE INDEX small_f ON small USING bloomslices (f)",
+               f"INSERT INTO small SELECT i, f FROM source, generate_series(1, 64 * {TILE}) AS i",
+               "ALTER TABLE small SET (autovacuum_enabled = on, autovacuum_vacuum_insert_threshold = 1, "
+               "autovacuum_vacuum_insert_scale_factor = 0)")  # fmt: skip
+    server.poll("SELECT autovacuum_count > 0 FROM pg_stat_all_tables WHERE relname = 'small'")
+    same(server.value("SELECT slabs FROM bloomslices_info('small_f')"), "2",
+         "autovacuum makes slabs within autovacuum_work_mem")
+    server.sql("CREATE TABLE other (id int, f bloomfilter) WITH (autovacuum_enabled = off)",
+               "CREATE INDEX other_f ON other USING bloomslices (f)",
+               f"INSERT INTO other SELECT i, f FROM source, generate_series(1, 64 * {TILE}) AS i", "VACUUM other")  # fmt: skip
+    same(server.value("SELECT slabs FROM bloomslices_info('other_f')"), "1", "VACUUM within maintenance_work_mem")
+
+
+def end():
+    server.stop()
+
+
+main(start, peak, autovacuum, end)
