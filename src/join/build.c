@@ -284,6 +284,8 @@ end_build(CustomScanState *node)
 
 /*
  * Below a Parallel Hash.  The executor calls these only for nodes that are parallel_aware.
+ * If the server has no segment of shared memory left, the leader runs the join alone, as a
+ * Hash of its own: then the filter stays one of local memory.
  */
 
 static Size
@@ -297,6 +299,8 @@ initialize_build(CustomScanState *node, ParallelContext *context, void *shared)
 {
 	FilterBuild *build = (FilterBuild *) node;
 
+	if (context->seg == NULL)
+		return;
 	initialize_shared_filter(build->filter, shared, context);
 	collect_shared(build);
 }
@@ -304,8 +308,12 @@ initialize_build(CustomScanState *node, ParallelContext *context, void *shared)
 static void
 reinitialize_build(CustomScanState *node, ParallelContext *context, void *shared)
 {
+	FilterBuild *build = (FilterBuild *) node;
+
+	if (build->filter->shared == NULL)
+		return;
 	reset_shared_filter(shared);
-	collect_shared((FilterBuild *) node);
+	collect_shared(build);
 }
 
 static void

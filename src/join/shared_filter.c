@@ -72,20 +72,18 @@ collect_figures(dsm_segment *segment, Datum pair)
 void
 initialize_shared_filter(JoinFilter *filter, SharedFilter *shared, ParallelContext *context)
 {
+	void	  **pair;
+
 	pg_atomic_init_u64(&shared->keys, 0);
 	pg_atomic_init_u64(&shared->probed, 0);
 	pg_atomic_init_u64(&shared->dropped, 0);
 	shared->nblocks = shared_blocks(filter, context->nworkers + 1);
 	reset_shared_filter(shared);
 	attach_shared_filter(filter, shared);
-	if (context->seg != NULL)
-	{
-		void	  **pair = MemoryContextAlloc(filter->query_context, 2 * sizeof(void *));
-
-		pair[0] = filter;
-		pair[1] = shared;
-		on_dsm_detach(context->seg, collect_figures, PointerGetDatum(pair));
-	}
+	pair = MemoryContextAlloc(filter->query_context, 2 * sizeof(void *));
+	pair[0] = filter;
+	pair[1] = shared;
+	on_dsm_detach(context->seg, collect_figures, PointerGetDatum(pair));
 }
 
 void

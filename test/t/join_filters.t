@@ -277,6 +277,20 @@ def test_parallel_hash():
         same(len({row.split("|")[1] for row in rows}), 1, f"{launched} workers: each run of the plan has the same result")
 
 
+def test_no_segment():
+    """Fails if a Parallel Hash that runs without shared memory, because the server has no segment left, takes its
+    filter for that of several processes. Each Gather of a query keeps its segment to the end."""
+    with Session() as session:
+        (backends,) = session.ask("""SELECT sum(setting::int) + 8 FROM pg_settings WHERE name IN ('max_connections',
+            'autovacuum_max_workers', 'autovacuum_worker_slots', 'max_worker_processes', 'max_wal_senders')""")
+    gathers = 64 + 5 * int(backends) + 20
+    join = "(SELECT count(*) FROM pairs JOIN (SELECT k FROM wanted WHERE k < 100) AS w USING (k) WHERE i > -{})"
+    query = f"SELECT n, count(*) FROM unnest(ARRAY[{', '.join(map(join.format, range(gathers)))}]) AS n GROUP BY n"
+    rows, _ = both(query, """SET statement_timeout = 0; SET max_parallel_workers_per_gather = 1;
+        SET max_parallel_workers = 0; SET enable_mergejoin = off; SET enable_nestloop = off;""")
+    same(len(rows), 1, "all joins have the same result")
+
+
 def test_figures_of_workers():
     """The figures of a Parallel Hash are those of all participants, also if a LIMIT ends them."""
     workers = """SET max_parallel_workers_per_gather = 2; SET enable_mergejoin = off; SET enable_nestloop = off;
@@ -290,5 +304,5 @@ def test_figures_of_workers():
 
 
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_reevaluated_rows,
-    test_cached_plans, test_cursors, test_loading, test_memory, test_jit, test_parallel_hash, test_figures_of_workers,
+    test_cached_plans, test_cursors, test_loading, test_memory, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
     test_random_queries)  # fmt: skip
