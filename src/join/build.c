@@ -242,7 +242,8 @@ is_probed(const JoinFilter *filter)
 }
 
 /*
- * An inner side that cannot change keeps its filter, unless only a part of it was read.
+ * The inner side is read anew, and so is the filter built.  One that filters groups keeps
+ * what it has, since its inner side cannot change, unless only a part of it was read.
  */
 static void
 rescan_build(CustomScanState *node)
@@ -251,7 +252,7 @@ rescan_build(CustomScanState *node)
 
 	if (build->filter != NULL && build->filter->shared != NULL)
 		collect_shared(build);
-	else if (build->filter != NULL && (build->collecting || build->plan.changing))
+	else if (build->filter != NULL && (build->collecting || !build->plan.whole))
 	{
 		build->collecting = is_probed(build->filter);
 		start_join_filter(build->filter);

@@ -151,6 +151,10 @@ find_in_node(const Search *search, const Plan *plan)
 			return find_in_expression(search, ((const Memoize *) plan)->param_exprs);
 		case T_LockRows:
 			return search->any_change;
+		case T_Gather:
+		case T_GatherMerge:
+			/* the order of rows, which decides what LIMIT takes and how sums are rounded */
+			return search->any_change;
 		case T_CustomScan:
 			return !is_filter_build(plan) &&
 				(search->any_change || find_in_expression(search, ((const CustomScan *) plan)->custom_exprs));
@@ -166,8 +170,6 @@ find_in_node(const Search *search, const Plan *plan)
 		case T_Group:
 		case T_Agg:
 		case T_Unique:
-		case T_Gather:
-		case T_GatherMerge:
 		case T_Hash:
 		case T_SetOp:
 			return false;
