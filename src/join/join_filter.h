@@ -186,6 +186,7 @@ typedef struct ProbeSite
 {
 	JoinFilter *filter;
 	PlanState  *scan;			/* NULL if the call must stay in its condition */
+	Oid			role;			/* whose rights were checked for the condition */
 	Node	   *clause;
 	bool		removed;
 	FmgrInfo	functions[MAX_JOIN_KEYS];
@@ -208,6 +209,7 @@ extern void link_join_filters(QueryDesc *query);
 /* Adds what the probes have counted to the figures of their filter. */
 extern void sum_probes(JoinFilter *filter);
 
+extern bool can_remove_probe(const ProbeSite *site);
 extern void remove_probe(ProbeSite *site);
 
 /*

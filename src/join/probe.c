@@ -155,7 +155,7 @@ judge_probe(ProbeSite *site)
 	}
 	site->pause = site->next_pause;
 	site->next_pause = Min(site->next_pause * 2, LONGEST_PAUSE);
-	if (++site->failures >= FAILURES_TO_REMOVE && site->scan != NULL)
+	if (++site->failures >= FAILURES_TO_REMOVE && can_remove_probe(site))
 		remove_probe(site);
 }
 

@@ -11,6 +11,7 @@
 #include "executor/execdesc.h"
 #include "jit/jit.h"
 #include "join/join_filter.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -58,6 +59,16 @@ is_removed(EState *estate, Node *clause)
 }
 
 /*
+ * The executor checks the right to execute functions when it compiles a condition.  Another
+ * role than the one that opened a cursor may fetch from it, and need not have that right.
+ */
+bool
+can_remove_probe(const ProbeSite *site)
+{
+	return site->scan != NULL && !site->removed && site->role == GetUserId();
+}
+
+/*
  * Compiles the scan's condition without the probe.  The executor evaluates the old one to
  * its end, so that is not freed.  JIT compilation would cost more than it could gain, as
  * for VALUES in nodeValuesscan.c.
@@ -97,6 +108,7 @@ link_probe(PlanState *scan, FuncExpr *probe)
 	site = palloc0(sizeof(ProbeSite));
 	site->filter = filter;
 	site->scan = is_removable(scan->plan->qual) ? scan : NULL;
+	site->role = GetUserId();
 	site->clause = (Node *) probe;
 	filter->probes = lappend(filter->probes, site);
 }

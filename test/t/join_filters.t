@@ -235,6 +235,22 @@ def test_cursors():
             same(back, forward[:19][::-1], "a cursor that goes back")
 
 
+def test_cursor_of_another_role():
+    """Fails if the removal of a probe checks the rights of the role that fetches, which core does not."""
+    each("CREATE ROLE opener", "CREATE ROLE fetcher", """DO $$ BEGIN
+             EXECUTE format('GRANT USAGE ON SCHEMA %I TO opener, fetcher', current_schema()); END $$""",
+         "GRANT SELECT ON pairs, wanted TO opener, fetcher",
+         "CREATE FUNCTION permitted(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1 >= 0; END'",
+         "REVOKE EXECUTE ON FUNCTION permitted FROM PUBLIC", "GRANT EXECUTE ON FUNCTION permitted TO opener")  # fmt: skip
+    query = "SELECT p.i FROM pairs AS p JOIN (SELECT i / 2 AS k FROM pairs OFFSET 0) AS w USING (k) WHERE permitted(p.i)"
+    with Session(HASH_ONLY + FORCE + "SET bloomtype.join_filter_window = 16;") as session:
+        session.ask(f"BEGIN; SET LOCAL ROLE opener; DECLARE c CURSOR FOR {query}; SET LOCAL ROLE fetcher")
+        rows, state = session.attempt("FETCH ALL FROM c")
+        same((state, len(rows)), ("00000", 20000), "the fetcher gets all rows")
+        session.ask("ROLLBACK")
+    each("DROP FUNCTION permitted", "DROP OWNED BY opener, fetcher", "DROP ROLE opener, fetcher")
+
+
 def test_loading():
     """The library comes with the session, or with the first function of the extension."""
     before = Session.settings
@@ -317,5 +333,5 @@ def test_figures_of_workers():
 
 
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side, test_reevaluated_rows,
-    test_cached_plans, test_cursors, test_loading, test_memory, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
+    test_cached_plans, test_cursors, test_cursor_of_another_role, test_loading, test_memory, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
     test_random_queries)  # fmt: skip
