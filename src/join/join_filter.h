@@ -222,7 +222,7 @@ extern void place_join_filters(PlannedStmt *stmt);
 typedef struct JoinKeys
 {
 	List	   *outer;			/* columns of the outer plan */
-	List	   *inner;			/* expressions over the child of the Hash node */
+	List	   *inner;			/* columns of the child of the Hash node */
 	List	   *families;		/* hash operator families */
 	List	   *outer_hashes;
 	List	   *inner_hashes;
@@ -251,6 +251,9 @@ typedef struct Way
 
 /* Collects the places where a filter drops rows of a join's outer side. */
 extern void find_places(Way *way, Plan *outer);
+
+/* The column that an expression is but for its type's name, or NULL. */
+extern Var *plain_column(Node *expression);
 
 extern List *child_plans(const Plan *plan);
 extern bool has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan);

@@ -69,24 +69,33 @@ find_hash_family(Oid operator, Oid *family, Oid *outer_hash, Oid *inner_hash)
 	return found;
 }
 
-/* Adds a key of a join; false if no filter can have it. */
+static bool
+is_input_column(Node *key)
+{
+	Var		   *column = plain_column(key);
+
+	return column != NULL && column->varno == OUTER_VAR;
+}
+
+/*
+ * Adds a key of a join; false if no filter can have it.  The build would evaluate an
+ * expression a second time, and one that the join skips after a null key.
+ */
 static bool
 add_key(JoinKeys *keys, const HashJoin *join, int i)
 {
 	Node	   *outer = list_nth(join->hashkeys, i);
-	Node	   *column = outer;
+	Node	   *inner = list_nth(((Hash *) innerPlan(join))->hashkeys, i);
 	Oid			operator = list_nth_oid(join->hashoperators, i);
 	Oid			family;
 	Oid			outer_hash;
 	Oid			inner_hash;
 
-	while (IsA(column, RelabelType))
-		column = (Node *) ((RelabelType *) column)->arg;
-	if (!IsA(column, Var) || ((Var *) column)->varno != OUTER_VAR || ((Var *) column)->varattno <= 0 ||
-		!op_strict(operator) || !find_hash_family(operator, &family, &outer_hash, &inner_hash))
+	if (!is_input_column(outer) || !is_input_column(inner) || !op_strict(operator) ||
+		!find_hash_family(operator, &family, &outer_hash, &inner_hash))
 		return false;
 	keys->outer = lappend(keys->outer, outer);
-	keys->inner = lappend(keys->inner, list_nth(((Hash *) innerPlan(join))->hashkeys, i));
+	keys->inner = lappend(keys->inner, inner);
 	keys->families = lappend_oid(keys->families, family);
 	keys->outer_hashes = lappend_oid(keys->outer_hashes, outer_hash);
 	keys->inner_hashes = lappend_oid(keys->inner_hashes, inner_hash);

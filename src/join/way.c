@@ -26,8 +26,7 @@ typedef enum Reach
 
 static Reach descend(Way *way, Plan *plan, List *keys);
 
-/* The column that an expression is but for its type's name, or NULL. */
-static Var *
+Var *
 plain_column(Node *expression)
 {
 	while (expression != NULL && IsA(expression, RelabelType))

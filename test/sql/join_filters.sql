@@ -122,6 +122,10 @@ SELECT * FROM probing_item('SELECT item, random() FROM sale');
 SELECT * FROM probing_item('SELECT item, generate_series(1, 2) FROM sale');
 -- not a plain column
 SELECT * FROM probing('SELECT FROM sale JOIN item ON sale.item + 1 = item.id');
+SELECT * FROM probing('SELECT FROM sale JOIN item ON sale.item = item.id + 1 WHERE kind = 3');
+-- the build evaluates no expression that the join does not: after a null key, it skips the other keys
+SELECT count(*) FROM sale JOIN (SELECT nullif(id, 0) AS id, kind FROM item WHERE id < 9 OFFSET 0) AS i
+	ON sale.item + 1 = i.id AND sale.shop = 12 / i.kind;
 
 -- a probe that does not pay is removed, and the rest of the condition stays
 SET bloomtype.join_filter_window = 10;
