@@ -256,6 +256,7 @@ extern void find_places(Way *way, Plan *outer);
 extern Var *plain_column(Node *expression);
 
 extern List *child_plans(const Plan *plan);
+extern bool is_harmless_scan(const Plan *plan);
 extern bool has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan);
 extern bool may_change(const PlannedStmt *stmt, const Plan *plan);
 

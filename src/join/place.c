@@ -33,6 +33,7 @@
 #define BLOCKING_SAVES		150	/* one of them sorts, groups or hashes */
 #define MOST_PASSING		0.85	/* share of the rows, whatever a dropped one saves */
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
+#define SHORTCUT_SHARE		0.1 /* of the outer side's cost, to give up the shortcut */
 
 #define TINY_TABLE			(512 * 1024)	/* bytes */
 #define ROW_OVERHEAD		40	/* bytes of a row in a hash table */
@@ -159,8 +160,8 @@ should_pay(const HashJoin *join, const Way *way, double passing, double saving)
 }
 
 /*
- * To build first gives up the shortcut for an empty outer side.  It is needed where the
- * first outer row takes all rows of a scan; a scan that returns row by row lets few pass.
+ * A filter is built before the join reads an outer row where that row takes all rows of a
+ * scan; a scan that returns row by row lets few pass.
  */
 static FilterPlan
 plan_filter(const HashJoin *join, const Way *way, int parameter, double saving)
@@ -215,6 +216,24 @@ changing_parameters(const PlannedStmt *stmt, const Plan *hash)
 	return result;
 }
 
+/*
+ * To build first gives up the join's shortcut for an empty outer side.  That is allowed if
+ * the join builds first anyway (see ExecHashJoin()), or if the inner side cannot raise an
+ * error that the shortcut avoids, and is a small part of the work.
+ */
+static bool
+may_build_first(const HashJoin *join)
+{
+	const Plan *outer = outerPlan(join);
+	const Plan *hash = innerPlan(join);
+	JoinType	type = join->join.jointype;
+
+	if (type == JOIN_RIGHT || is_right_anti_join(type) || outer->startup_cost >= hash->total_cost)
+		return true;
+	return is_harmless_scan(hash->lefttree) &&
+		(join_filters == JOIN_FILTERS_FORCE || hash->total_cost <= SHORTCUT_SHARE * outer->total_cost);
+}
+
 /* Places a filter of these keys, if it is possible and should pay. */
 static bool
 try_keys(Walk *walk, HashJoin *join, const JoinKeys *keys)
@@ -233,7 +252,7 @@ try_keys(Walk *walk, HashJoin *join, const JoinKeys *keys)
 		way.parameters = NULL;
 	}
 	find_places(&way, outerPlan(join));
-	if (way.places == NIL)
+	if (way.places == NIL || (way.blocking && !may_build_first(join)))
 		return false;
 	saving = saving_of_row(join, &way);
 	passing = expected_passing(join, keys, saving);

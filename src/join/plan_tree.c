@@ -9,6 +9,7 @@
 #include "nodes/nodeFuncs.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
 
 /* The children of a plan; not the plans behind its subplans and InitPlans. */
 List *
@@ -201,6 +202,65 @@ find_in_plan(const Search *search, const Plan *plan)
 	}
 	list_free(children);
 	return false;
+}
+
+static bool
+is_leaky(Oid function, void *context)
+{
+	return !get_func_leakproof(function);
+}
+
+/* May an expression raise an error?  A leakproof function raises none. */
+static bool
+may_raise(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_List:
+		case T_TargetEntry:
+		case T_Var:
+		case T_Const:
+		case T_Param:
+		case T_RelabelType:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_OpExpr:
+		case T_ScalarArrayOpExpr:
+		case T_FuncExpr:
+			return check_functions_in_node(node, is_leaky, NULL) ||
+				expression_tree_walker(node, may_raise, context);
+		default:
+			return true;
+	}
+}
+
+/* Is a plan the scan of a table that raises no error, whatever the rows? */
+bool
+is_harmless_scan(const Plan *plan)
+{
+	const void *condition = NULL;
+
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+			break;
+		case T_IndexScan:
+			condition = ((const IndexScan *) plan)->indexqualorig;
+			break;
+		case T_IndexOnlyScan:
+			condition = ((const IndexOnlyScan *) plan)->indexqual;
+			break;
+		case T_BitmapHeapScan:
+			condition = ((const BitmapHeapScan *) plan)->bitmapqualorig;
+			break;
+		default:
+			return false;
+	}
+	return bms_is_empty(plan->allParam) && !may_raise((Node *) condition, NULL) &&
+		!may_raise((Node *) plan->targetlist, NULL) && !may_raise((Node *) plan->qual, NULL);
 }
 
 /* Is anything volatile in a subtree, or unknown? */

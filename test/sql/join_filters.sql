@@ -127,6 +127,20 @@ SELECT * FROM probing('SELECT FROM sale JOIN item ON sale.item = item.id + 1 WHE
 SELECT count(*) FROM sale JOIN (SELECT nullif(id, 0) AS id, kind FROM item WHERE id < 9 OFFSET 0) AS i
 	ON sale.item + 1 = i.id AND sale.shop = 12 / i.kind;
 
+-- a join that finds no outer row does not read its inner side, unless that can do no harm
+SET enable_hashagg = off;
+SET enable_sort = off;
+CREATE TABLE no_sale (item int PRIMARY KEY);
+CREATE FUNCTION below_group(condition text) RETURNS TABLE (node text, relation text) LANGUAGE sql AS $$
+	SELECT * FROM probing('SELECT FROM (SELECT item, count(*) FROM sale GROUP BY item) AS s
+		JOIN item ON s.item = item.id WHERE ' || condition)
+$$;
+SELECT * FROM below_group('kind = 3');
+SELECT * FROM below_group('10 / kind = 3');
+SELECT * FROM (SELECT item, count(*) FROM no_sale GROUP BY item) AS s
+	JOIN (SELECT 10 / (id - 500) + id AS id FROM item OFFSET 0) AS i ON s.item = i.id;
+RESET enable_sort;
+RESET enable_hashagg;
 -- a probe that does not pay is removed, and the rest of the condition stays
 SET bloomtype.join_filter_window = 10;
 SELECT * FROM figures('SELECT FROM sale JOIN item ON sale.item = item.id WHERE price > 2');
