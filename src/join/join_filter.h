@@ -123,6 +123,9 @@ extern Size join_filter_memory(void);
 extern uint32 blocks_for_keys(double keys, Size memory);
 extern uint64 capacity_of_blocks(uint32 nblocks);
 
+/* Would a Parallel Hash need more shared memory than a filter may take? */
+extern bool is_too_large_to_share(const FilterPlan *plan);
+
 struct ParallelContext;
 extern Size shared_filter_size(const JoinFilter *filter, int participants);
 extern void initialize_shared_filter(JoinFilter *filter, SharedFilter *shared, struct ParallelContext *context);

@@ -182,15 +182,19 @@ plan_filter(const HashJoin *join, const Way *way, int parameter, double saving)
 	};
 }
 
-static void
+/* False if the filter would be too large. */
+static bool
 insert_build(Walk *walk, HashJoin *join, const Way *way, double passing, double saving)
 {
 	Hash	   *hash = (Hash *) innerPlan(join);
 	int			parameter = list_length(walk->stmt->paramExecTypes);
 	FilterPlan	filter = plan_filter(join, way, parameter, saving);
-	CustomScan *build = make_filter_build(outerPlan(hash), &filter, way->keys->inner);
+	CustomScan *build;
 	ListCell   *cell;
 
+	if (hash->plan.parallel_aware && is_too_large_to_share(&filter))
+		return false;
+	build = make_filter_build(outerPlan(hash), &filter, way->keys->inner);
 	build->scan.plan.plan_node_id = ++walk->last_node_id;
 	build->scan.plan.parallel_aware = hash->plan.parallel_aware;
 	outerPlan(hash) = &build->scan.plan;
@@ -203,6 +207,7 @@ insert_build(Walk *walk, HashJoin *join, const Way *way, double passing, double 
 		place->passing = passing;
 	}
 	walk->places = list_concat(walk->places, way->places);
+	return true;
 }
 
 /* The external parameters of a join's inner side, but for the one that all of a ModifyTable have. */
@@ -258,8 +263,7 @@ try_keys(Walk *walk, HashJoin *join, const JoinKeys *keys)
 	passing = expected_passing(join, keys, saving);
 	if (join_filters != JOIN_FILTERS_FORCE && !should_pay(join, &way, passing, saving))
 		return false;
-	insert_build(walk, join, &way, passing, saving);
-	return true;
+	return insert_build(walk, join, &way, passing, saving);
 }
 
 /* Does a join drop outer rows without a match? */

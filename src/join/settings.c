@@ -39,11 +39,13 @@ static ExecutorStart_hook_type next_start;
 /* The probe function as last found, until pg_proc changes. */
 static Oid	probe_function;
 static bool probe_is_known;
+static uint32 probe_changes;
 
 static void
 forget_probe(Datum unused, int cache, uint32 hash)
 {
 	probe_is_known = false;
+	probe_changes++;
 }
 
 /*
@@ -92,15 +94,16 @@ find_probe(void)
 	return result;
 }
 
+/* The search may fail, or itself learn of a change: then nothing is remembered. */
 Oid
 get_probe_function(void)
 {
+	uint32		before = probe_changes;
+
 	if (!probe_is_known)
 	{
-		/* in this order: the search may itself learn of a change, or fail */
-		probe_function = InvalidOid;
-		probe_is_known = true;
 		probe_function = find_probe();
+		probe_is_known = before == probe_changes;
 	}
 	return probe_function;
 }

@@ -13,6 +13,12 @@
 #include "join/join_filter.h"
 #include "storage/dsm.h"
 
+/*
+ * The memory is taken and zeroed before the number of keys is known, and a query fails if
+ * the system has too little.
+ */
+#define MAX_SHARED_SIZE		(32 * 1024 * 1024)
+
 struct SharedFilter
 {
 	pg_atomic_uint64 keys;
@@ -29,12 +35,24 @@ bits_of(SharedFilter *shared)
 
 /* Estimates of rows may be low, so there is room for twice as many. */
 static uint32
+blocks_for_rows(const FilterPlan *plan, Size memory)
+{
+	return blocks_for_keys(2000.0 * plan->rows, memory);
+}
+
+static uint32
 shared_blocks(const JoinFilter *filter, int participants)
 {
 	Size		memory = join_filter_memory();
 
 	memory = Min(memory, MaxAllocHugeSize / participants) * participants;
-	return blocks_for_keys(2000.0 * filter->plan->rows, memory);
+	return blocks_for_rows(filter->plan, memory);
+}
+
+bool
+is_too_large_to_share(const FilterPlan *plan)
+{
+	return (Size) blocks_for_rows(plan, MaxAllocHugeSize) * BF_BLOCK_BYTES > MAX_SHARED_SIZE;
 }
 
 Size

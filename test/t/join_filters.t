@@ -288,6 +288,33 @@ def test_memory():
                 same(node["Rows Dropped"] > 0, keeps, "whether it drops rows")
 
 
+def test_large_shared_filter():
+    """A Parallel Hash takes its memory by an estimate, which may be far too high."""
+    each("CREATE TABLE inner_guess AS SELECT generate_series(1, 1000) AS k",
+         "CREATE TABLE outer_guess AS TABLE inner_guess", "ANALYZE inner_guess, outer_guess")  # fmt: skip
+    for rows, filtered in (10000000, True), (20000000, False):
+        with Session(FORCE + """SET max_parallel_workers_per_gather = 2; SET work_mem = '4GB';
+                     SET enable_mergejoin = off; SET enable_nestloop = off;""") as session:  # fmt: skip
+            session.each("BEGIN", f"""UPDATE pg_class SET reltuples = {rows} * (1 + (relname = 'outer_guess')::int)
+                         WHERE relname IN ('inner_guess', 'outer_guess')""")  # fmt: skip
+            plan = session.explain("SELECT FROM outer_guess JOIN inner_guess USING (k)")
+            session.ask("ROLLBACK")
+            same(any("Filter Name" in node for node in plan), filtered, f"a filter for {rows} rows")
+            ok(any(node.get("Parallel Aware") and node["Node Type"] == "Hash" for node in plan), "in a Parallel Hash")
+
+
+def test_failing_search():
+    """Fails if a session whose search for the probe was cancelled takes it for missing."""
+    query = "SELECT FROM pairs JOIN few USING (k)"
+    with Session(HASH_ONLY + FORCE) as session:
+        with Session() as other:
+            other.ask("BEGIN; LOCK TABLE pg_extension")
+            session.ask("SET statement_timeout = '200ms'")
+            same(session.attempt(query)[1], RESULT_OF_TIMEOUT, "a statement is cancelled while it searches")
+            other.ask("ROLLBACK")
+        ok(any("Filter Name" in node for node in session.explain(query)), "the next one has a filter")
+
+
 def test_jit():
     """Fails if JIT code goes on with a probe that has been removed, or loses the rest of the condition."""
     both("SELECT count(*), sum(i) FROM pairs JOIN wanted USING (k) WHERE i % 3 = 1 AND i > 5",
@@ -334,5 +361,5 @@ def test_figures_of_workers():
 
 
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side, test_reevaluated_rows,
-    test_cached_plans, test_cursors, test_cursor_of_another_role, test_loading, test_memory, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
+    test_cached_plans, test_cursors, test_cursor_of_another_role, test_loading, test_memory, test_large_shared_filter, test_failing_search, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
     test_random_queries)  # fmt: skip
