@@ -137,25 +137,50 @@ sum_probes(JoinFilter *filter)
 }
 
 /*
+ * Below a grouping a filter goes from all scans or none, and only while it has dropped no
+ * row, so that all groups are whole.
+ */
+static void
+give_up_groups(JoinFilter *filter)
+{
+	ListCell   *cell;
+
+	sum_probes(filter);
+	if (filter->dropped > 0)
+		return;
+	filter->spoiled = true;
+	filter->ready = false;
+	foreach(cell, filter->probes)
+	{
+		if (can_remove_probe(lfirst(cell)))
+			remove_probe(lfirst(cell));
+	}
+}
+
+/*
  * At the end of a window: does the probe pay?  If not, it lets rows pass for a while,
- * because the next ones may be of another kind, and after several failures it goes.  Below
- * a grouping it stays.
+ * because the next ones may be of another kind, and after several failures it goes.
  */
 static void
 judge_probe(ProbeSite *site)
 {
-	bool		pays = site->passed * UINT64CONST(1000) <= (uint64) site->seen * site->filter->plan->most_passing;
+	JoinFilter *filter = site->filter;
+	bool		pays = site->passed * UINT64CONST(1000) <= (uint64) site->seen * filter->plan->most_passing;
 
 	sum_site(site);
 	start_window(site, join_filter_window);
-	if (pays || site->filter->plan->whole)
+	site->failures = pays ? 0 : site->failures + 1;
+	if (filter->plan->whole)
 	{
-		site->failures = 0;
+		if (site->failures == FAILURES_TO_REMOVE)
+			give_up_groups(filter);
 		return;
 	}
+	if (pays)
+		return;
 	site->pause = site->next_pause;
 	site->next_pause = Min(site->next_pause * 2, LONGEST_PAUSE);
-	if (++site->failures >= FAILURES_TO_REMOVE && can_remove_probe(site))
+	if (site->failures >= FAILURES_TO_REMOVE && can_remove_probe(site))
 		remove_probe(site);
 }
 

@@ -145,6 +145,10 @@ RESET enable_hashagg;
 SET bloomtype.join_filter_window = 10;
 SELECT * FROM figures('SELECT FROM sale JOIN item ON sale.item = item.id WHERE price > 2');
 SELECT count(*) FROM sale JOIN item ON sale.item = item.id WHERE price > 2;
+-- below a group only if it has dropped no row
+SELECT * FROM figures('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s JOIN item ON item.id = s.item');
+SELECT removed FROM figures('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
+	JOIN item ON item.id = s.item WHERE kind < 9');
 RESET bloomtype.join_filter_window;
 
 -- a user cannot call the probe
