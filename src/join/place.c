@@ -42,6 +42,8 @@ typedef struct Walk
 {
 	PlannedStmt *stmt;
 	int			last_node_id;
+	List	   *init_plans;		/* SubPlans */
+	Bitmapset  *steady;			/* parameters that never change */
 	List	   *places;			/* of all filters */
 } Walk;
 
@@ -210,17 +212,6 @@ insert_build(Walk *walk, HashJoin *join, const Way *way, double passing, double 
 	return true;
 }
 
-/* The external parameters of a join's inner side, but for the one that all of a ModifyTable have. */
-static Bitmapset *
-changing_parameters(const PlannedStmt *stmt, const Plan *hash)
-{
-	Bitmapset  *result = bms_copy(hash->extParam);
-
-	if (IsA(stmt->planTree, ModifyTable))
-		result = bms_del_member(result, ((ModifyTable *) stmt->planTree)->epqParam);
-	return result;
-}
-
 /*
  * To build first gives up the join's shortcut for an empty outer side.  That is allowed if
  * the join builds first anyway (see ExecHashJoin()), or if the inner side cannot raise an
@@ -248,8 +239,8 @@ try_keys(Walk *walk, HashJoin *join, const JoinKeys *keys)
 	double		saving;
 	double		passing;
 
-	way.parameters = changing_parameters(walk->stmt, hash);
-	way.changing = way.parameters != NULL;
+	way.parameters = bms_difference(hash->extParam, walk->steady);
+	way.changing = !bms_is_empty(way.parameters);
 	if (may_change(walk->stmt, hash))
 	{
 		/* at any rescan, not only with its parameters */
@@ -315,7 +306,29 @@ walk_plan(Walk *walk, Plan *plan)
 		walk_plan(walk, lfirst(cell));
 }
 
-/* Finds the greatest node id; is there a hash join? */
+/*
+ * Those of EvalPlanQual, in which no filter is used, and of InitPlans that depend on nothing
+ * else and so are run once.
+ */
+static void
+find_steady_parameters(Walk *walk)
+{
+	ListCell   *cell;
+	ListCell   *parameter;
+
+	foreach(cell, walk->init_plans)
+	{
+		const SubPlan *init_plan = lfirst_node(SubPlan, cell);
+		const Plan *plan = list_nth(walk->stmt->subplans, init_plan->plan_id - 1);
+
+		if (plan == NULL || !bms_is_subset(plan->extParam, walk->steady) || may_change(walk->stmt, plan))
+			continue;
+		foreach(parameter, init_plan->setParam)
+			walk->steady = bms_add_member(walk->steady, lfirst_int(parameter));
+	}
+}
+
+/* Notes node ids, InitPlans and the parameters of EvalPlanQual; is there a hash join? */
 static bool
 survey_plan(Walk *walk, const Plan *plan)
 {
@@ -325,6 +338,11 @@ survey_plan(Walk *walk, const Plan *plan)
 
 	check_stack_depth();
 	walk->last_node_id = Max(walk->last_node_id, plan->plan_node_id);
+	walk->init_plans = list_concat(walk->init_plans, plan->initPlan);
+	if (IsA(plan, ModifyTable))
+		walk->steady = bms_add_member(walk->steady, ((const ModifyTable *) plan)->epqParam);
+	else if (IsA(plan, LockRows))
+		walk->steady = bms_add_member(walk->steady, ((const LockRows *) plan)->epqParam);
 	foreach(cell, children)
 		found |= survey_plan(walk, lfirst(cell));
 	list_free(children);
@@ -402,6 +420,7 @@ place_join_filters(PlannedStmt *stmt)
 	}
 	if (!has_join || !OidIsValid(probe = get_probe_function()))
 		return;
+	find_steady_parameters(&walk);
 	walk_plan(&walk, stmt->planTree);
 	foreach(cell, stmt->subplans)
 	{

@@ -127,6 +127,14 @@ SELECT * FROM probing('SELECT FROM sale JOIN item ON sale.item = item.id + 1 WHE
 SELECT count(*) FROM sale JOIN (SELECT nullif(id, 0) AS id, kind FROM item WHERE id < 9 OFFSET 0) AS i
 	ON sale.item + 1 = i.id AND sale.shop = 12 / i.kind;
 
+-- the result of an InitPlan never changes, if it depends on nothing else
+SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
+	JOIN item ON s.item = item.id WHERE kind = (SELECT min(kind) FROM item)');
+SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
+	JOIN item ON s.item = item.id WHERE kind = 3 FOR UPDATE OF item');
+SELECT * FROM probing('SELECT (SELECT count(*) FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
+	JOIN (SELECT id FROM item WHERE kind = (SELECT min(kind) FROM item WHERE kind > town) OFFSET 0) AS i
+	ON s.item = i.id) FROM shop');
 -- a join that finds no outer row does not read its inner side, unless that can do no harm
 SET enable_hashagg = off;
 SET enable_sort = off;
