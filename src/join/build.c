@@ -201,13 +201,20 @@ add_row(FilterBuild *build, TupleTableSlot *slot)
 		add_to_join_filter(build->filter, hash);
 }
 
+/* Processes that share a filter collect for each other. */
+static bool
+has_reader(const JoinFilter *filter)
+{
+	return filter->probes != NIL || filter->shared != NULL;
+}
+
 static TupleTableSlot *
 exec_build(CustomScanState *node)
 {
 	FilterBuild *build = (FilterBuild *) node;
 	TupleTableSlot *slot = ExecProcNode(outerPlanState(node));
 
-	if (!build->collecting || build->filter == NULL || build->filter->hash == NULL)
+	if (!build->collecting || build->filter == NULL || build->filter->hash == NULL || !has_reader(build->filter))
 		return slot;
 	if (TupIsNull(slot))
 	{

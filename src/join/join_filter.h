@@ -206,6 +206,9 @@ typedef struct ProbeSite
 /* The probe of a clause, or NULL: its first argument points to a filter. */
 extern FuncExpr *as_probe(Node *clause);
 
+/* The site of a call: a condition that is compiled anew finds what it had. */
+extern ProbeSite *get_probe_site(JoinFilter *filter, Node *clause);
+
 /* Tells filters which scans probe them, after ExecutorStart. */
 extern void link_join_filters(QueryDesc *query);
 

@@ -37,43 +37,36 @@ start_window(ProbeSite *site, uint32 rows)
 	site->seen = site->passed = 0;
 }
 
-static void
-prepare_site(ProbeSite *site, MemoryContext context)
+static ProbeSite *
+make_site(JoinFilter *filter, Node *clause)
 {
-	for (int i = 0; i < site->filter->nkeys; i++)
-		fmgr_info_cxt(site->filter->outer[i].function, &site->functions[i], context);
+	MemoryContext caller = MemoryContextSwitchTo(filter->query_context);
+	ProbeSite  *site = palloc0(sizeof(ProbeSite));
+
+	site->filter = filter;
+	site->clause = clause;
+	for (int i = 0; i < filter->nkeys; i++)
+		fmgr_info(filter->outer[i].function, &site->functions[i]);
 	site->next_pause = (uint32) Min((uint64) join_filter_window * WINDOWS_PER_PAUSE, LONGEST_PAUSE);
 	start_window(site, join_filter_window);
+	filter->probes = lappend(filter->probes, site);
+	MemoryContextSwitchTo(caller);
+	return site;
 }
 
-/* The site of a call: a condition that is compiled anew finds what it had. */
-static ProbeSite *
-find_site(JoinFilter *filter, FmgrInfo *function)
+ProbeSite *
+get_probe_site(JoinFilter *filter, Node *clause)
 {
-	ProbeSite  *site = NULL;
 	ListCell   *cell;
-	MemoryContext caller;
 
 	foreach(cell, filter->probes)
 	{
-		site = lfirst(cell);
-		if (site->clause == function->fn_expr)
-			break;
-		site = NULL;
+		ProbeSite  *site = lfirst(cell);
+
+		if (site->clause == clause)
+			return site;
 	}
-	if (site == NULL)
-	{
-		caller = MemoryContextSwitchTo(filter->query_context);
-		site = palloc0(sizeof(ProbeSite));
-		site->filter = filter;
-		site->clause = function->fn_expr;
-		filter->probes = lappend(filter->probes, site);
-		MemoryContextSwitchTo(caller);
-	}
-	if (site->window == 0)
-		prepare_site(site, filter->query_context);
-	function->fn_extra = site;
-	return site;
+	return make_site(filter, clause);
 }
 
 /*
@@ -201,7 +194,7 @@ join_filter_probe(PG_FUNCTION_ARGS)
 	}
 	site = function->fn_extra;
 	if (unlikely(site == NULL))
-		site = find_site(filter, function);
+		site = function->fn_extra = get_probe_site(filter, function->fn_expr);
 	if (site->pause > 0)
 	{
 		site->pause--;

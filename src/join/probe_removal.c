@@ -105,12 +105,9 @@ link_probe(PlanState *scan, FuncExpr *probe)
 
 	if (filter == NULL)
 		return;
-	site = palloc0(sizeof(ProbeSite));
-	site->filter = filter;
+	site = get_probe_site(filter, (Node *) probe);
 	site->scan = is_removable(scan->plan->qual) ? scan : NULL;
 	site->role = GetUserId();
-	site->clause = (Node *) probe;
-	filter->probes = lappend(filter->probes, site);
 }
 
 /*

@@ -135,6 +135,12 @@ SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY i
 SELECT * FROM probing('SELECT (SELECT count(*) FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
 	JOIN (SELECT id FROM item WHERE kind = (SELECT min(kind) FROM item WHERE kind > town) OFFSET 0) AS i
 	ON s.item = i.id) FROM shop');
+-- no key is added if the scans that would probe it are not run
+PREPARE pruned(int) AS SELECT FROM (SELECT * FROM part WHERE v = $1) AS p RIGHT JOIN item ON p.k = item.id;
+SET plan_cache_mode = force_generic_plan;
+SELECT filter, keys, probed FROM figures('EXECUTE pruned(5)');
+SELECT filter, keys, probed FROM figures('EXECUTE pruned(99)');
+RESET plan_cache_mode;
 -- a join that finds no outer row does not read its inner side, unless that can do no harm
 SET enable_hashagg = off;
 SET enable_sort = off;
