@@ -42,7 +42,7 @@ static bool probe_is_known;
 static uint32 probe_changes;
 
 static void
-forget_probe(Datum unused, int cache, uint32 hash)
+forget_probe(Datum unused, SysCacheIdentifier cache, uint32 hash)
 {
 	probe_is_known = false;
 	probe_changes++;

@@ -96,6 +96,11 @@
 #define ACCESS_METHOD_RESULT(routine) (&(routine))
 #endif
 
+/* PostgreSQL 19 passes callbacks the identifier of a cache by a type of its own. */
+#if PG_VERSION_NUM < 190000
+typedef int SysCacheIdentifier;
+#endif
+
 /* PostgreSQL 19 tells the planner what EXPLAIN wants. */
 #if PG_VERSION_NUM < 190000
 #define PLANNER_PARAMETERS \
