@@ -13,7 +13,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 
-#define BUILD_NAME	"Join Filter"
+#define BUILD_NAME	"Bloom Join Filter"
 
 static Node *create_build(CustomScan *plan);
 static void begin_build(CustomScanState *node, EState *estate, int eflags);

@@ -7,7 +7,6 @@
 #include "join/join_filter.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 

@@ -49,15 +49,13 @@ through_targets(const Plan *plan, List *keys)
 	foreach(cell, keys)
 	{
 		Node	   *key = copyObject(lfirst(cell));
-		Node	  **link = &key;
-		TargetEntry *target;
+		Var		   *column = plain_column(key);
+		TargetEntry *target = get_tle_by_resno(plan->targetlist, column->varattno);
+		Var		   *source = target == NULL ? NULL : plain_column((Node *) target->expr);
 
-		while (IsA(*link, RelabelType))
-			link = (Node **) &((RelabelType *) *link)->arg;
-		target = get_tle_by_resno(plan->targetlist, castNode(Var, *link)->varattno);
-		if (target == NULL || plain_column((Node *) target->expr) == NULL)
+		if (source == NULL)
 			return NIL;
-		*link = copyObject((Node *) target->expr);
+		*column = *source;
 		result = lappend(result, key);
 	}
 	return result;
@@ -125,7 +123,7 @@ may_keep_rows(const Way *way, const Plan *input)
 
 /* Drops rows in the condition of a scan. */
 static Reach
-place(Way *way, Plan *scan, List *keys)
+add_place(Way *way, Plan *scan, List *keys)
 {
 	Place	   *place = palloc0(sizeof(Place));
 
@@ -135,30 +133,30 @@ place(Way *way, Plan *scan, List *keys)
 	return REACHES_ALL;
 }
 
-/* Descends where it must reach all rows or none. */
+/* Descends where it must reach all rows or none; before is what to return to. */
 static Reach
-descend_wholly(Way *way, Plan *plan, List *keys)
+descend_wholly(Way *way, Plan *plan, List *keys, const Way *before)
 {
-	Way			before = *way;
-	int			nplaces = list_length(way->places);
+	int			nplaces = list_length(before->places);
 	Reach		reach = descend(way, plan, keys);
+	List	   *places = way->places;
 
-	if (reach != REACHES_ALL)
-	{
-		before.places = list_truncate(way->places, nplaces);
-		*way = before;
-		reach = REACHES_NONE;
-	}
-	return reach;
+	if (reach == REACHES_ALL)
+		return REACHES_ALL;
+	*way = *before;
+	way->places = list_truncate(places, nplaces);
+	return REACHES_NONE;
 }
 
 /* The condition of a subquery scan is a place, too, but one inside the subquery saves more. */
 static Reach
 descend_subquery(Way *way, SubqueryScan *scan, List *keys)
 {
-	if (descend_wholly(way, scan->subplan, as_result_columns(keys)) == REACHES_ALL)
+	Way			before = *way;
+
+	if (descend_wholly(way, scan->subplan, as_result_columns(keys), &before) == REACHES_ALL)
 		return REACHES_ALL;
-	return place(way, &scan->scan.plan, keys);
+	return add_place(way, &scan->scan.plan, keys);
 }
 
 static Reach
@@ -194,11 +192,7 @@ descend_grouping(Way *way, Plan *plan, List *keys, int ncolumns, const AttrNumbe
 		return REACHES_NONE;
 	way->whole = way->blocking = true;
 	way->nodes++;
-	if (descend_wholly(way, outerPlan(plan), keys) == REACHES_ALL)
-		return REACHES_ALL;
-	before.places = way->places;
-	*way = before;
-	return REACHES_NONE;
+	return descend_wholly(way, outerPlan(plan), keys, &before);
 }
 
 static Reach
@@ -309,10 +303,10 @@ descend(Way *way, Plan *plan, List *keys)
 		case T_CteScan:
 		case T_WorkTableScan:
 		case T_NamedTuplestoreScan:
-			return place(way, plan, keys);
+			return add_place(way, plan, keys);
 		case T_ForeignScan:
 			/* its rows are dropped here, after the other server has sent them */
-			return ((ForeignScan *) plan)->operation == CMD_SELECT ? place(way, plan, keys) : REACHES_NONE;
+			return ((ForeignScan *) plan)->operation == CMD_SELECT ? add_place(way, plan, keys) : REACHES_NONE;
 		case T_SubqueryScan:
 			return descend_subquery(way, (SubqueryScan *) plan, keys);
 		default:
