@@ -312,6 +312,7 @@ def test_failing_search():
             session.ask("SET statement_timeout = '200ms'")
             same(session.attempt(query)[1], RESULT_OF_TIMEOUT, "a statement is cancelled while it searches")
             other.ask("ROLLBACK")
+        session.ask("SET statement_timeout = 0")
         ok(any("Filter Name" in node for node in session.explain(query)), "the next one has a filter")
 
 
