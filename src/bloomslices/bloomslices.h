@@ -163,7 +163,8 @@ typedef struct SlicesMeta
 	uint32		ndirectory;		/* pages */
 	uint32		checksum;		/* of all other fields */
 	SlabCounts	counts;			/* of the slabs in the directory */
-	uint32		candidates;		/* rows of ROW_CANDIDATE at the last build or VACUUM */
+	uint32		candidates;		/* rows of ROW_CANDIDATE at the last build or
+								 * VACUUM */
 	BlockNumber directory_pages[MAX_DIRECTORY_PAGES];
 } SlicesMeta;
 
@@ -298,10 +299,10 @@ extern bool lock_slab_page(Relation index, const Directory *directory, const Sla
  */
 extern Buffer try_slab_page(Relation index, const Slab *slab, uint32 number, int mode, BufferAccessStrategy strategy);
 
-/* The same for a pinned buffer, which is released if it has another page. */
-extern Buffer lock_if_slab_page(Buffer buffer, const Slab *slab, uint32 number, int mode);
+/* The same for a pinned buffer, which is released if it has another page: then false. */
+extern bool lock_if_slab_page(Buffer buffer, const Slab *slab, uint32 number, int mode);
 
-/* Makes the file as long as that, in one step.  No buffer may be locked: others wait for I/O. */
+/* Makes the file as long as that.  No buffer may be locked: others wait for I/O. */
 extern void extend_slices(Relation index, ForkNumber fork, BlockNumber nblocks);
 
 /*
@@ -317,6 +318,8 @@ extern void write_slices_page(Relation index, ForkNumber fork, BlockNumber block
 extern Directory *read_slices_directory(Relation index);
 
 extern void free_slices_directory(Directory *directory);
+
+pg_noreturn extern void report_too_large(Relation index);
 
 /* Adds slabs to counts of them. */
 extern void count_slabs(SlabCounts *counts, const Slab *slabs, uint32 nslabs);
@@ -347,7 +350,7 @@ extern Slab append_slab(Relation index, Directory *directory, SlabKind kind);
  * Reserves pages that inserts leave alone until swap_slabs(), and numbers of slabs from
  * *number on.  Returns the first page.
  */
-extern BlockNumber reserve_merge_pages(Relation index, uint32 npages, uint32 nslabs, uint64 *number);
+extern BlockNumber reserve_merge_pages(Relation index, uint64 npages, uint32 nslabs, uint64 *number);
 
 /* Replaces slabs by others, whose pages have been reserved, written and logged. */
 extern void swap_slabs(Relation index, const Slab *sources, uint32 nsources, const Slab *targets, uint32 ntargets);
@@ -360,7 +363,7 @@ extern void write_slices_directory(Relation index, ForkNumber fork, BlockNumber 
 /* rows.c */
 
 /*
- * How the index knows a filter.  ROW_EXACT and ROW_FLAGGED need bits: writes them at the
+ * How the index knows a filter.  If the kind has bits, writes them at the
  * shape of the index, nblocks * 64 bytes, unless bits is NULL.
  */
 extern RowKind slices_row_bits(const SlicesShape *shape, const bf_filter *filter, uint8 *bits);

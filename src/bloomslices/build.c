@@ -14,19 +14,26 @@
 #include "miscadmin.h"
 #include "storage/buffile.h"
 #include "utils/memutils.h"
+#include "value/stored_value.h"
 
-/* The index gets the commonest shape among this many rows. */
-#define SAMPLE_ROWS		300
+/*
+ * The sample is this many blocks of the table, or up to MOST_SAMPLE_BLOCKS if they have
+ * fewer than ENOUGH_FILTERS, as for a partial index.
+ */
+#define SAMPLE_BLOCKS		64
+#define MOST_SAMPLE_BLOCKS	4096
+#define ENOUGH_FILTERS		32
 
 /* A slab of slices takes no more, a list can. */
 #define BATCH_ROWS		(BF_TILE_ROWS * BF_MOST_TILES)
 
-/* A row of the sample. */
-typedef struct SampledRow
+typedef struct Sample
 {
-	ItemPointerData tid;
-	BloomValue *value;
-} SampledRow;
+	SlicesShape option;			/* what the storage parameters say */
+	SlicesShape *shapes;
+	uint32		n;
+	uint32		room;
+} Sample;
 
 typedef struct Entries
 {
@@ -46,10 +53,6 @@ typedef struct Build
 	Size		memory;
 	double		nrows;
 	uint32		ncandidates;
-	SampledRow	sample[SAMPLE_ROWS];
-	uint32		nsampled;
-	Size		sampled_bytes;
-	bool		has_sample;
 	Entries		without_bits;
 	Entries		with_bits;		/* in the file and in memory */
 	uint8	   *rows;			/* in memory */
@@ -58,6 +61,93 @@ typedef struct Build
 	BufFile    *file;
 	uint32		nruns;			/* in the file, each of memory_room rows */
 } Build;
+
+static void
+sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
+{
+	Sample	   *sample = arg;
+	SlicesShape shape = sample->option;
+	bf_filter	filter;
+
+	if (isnull[0] || !alive)
+		return;
+	read_header(values[0], BF_FILTER, &filter);
+	if (!complete_shape(&shape, &filter))
+		return;
+	if (sample->n == sample->room)
+	{
+		sample->room = Max(1024, 2 * sample->room);
+		sample->shapes = sample->shapes == NULL ? palloc(sample->room * sizeof(SlicesShape)) :
+			repalloc(sample->shapes, sample->room * sizeof(SlicesShape));
+	}
+	sample->shapes[sample->n++] = shape;
+}
+
+/* 0 for shapes with the same bits. */
+static int
+compare_shapes(const void *a, const void *b)
+{
+	const SlicesShape *x = a;
+	const SlicesShape *y = b;
+
+	if (x->nblocks != y->nblocks)
+		return x->nblocks < y->nblocks ? -1 : 1;
+	if (x->k != y->k)
+		return x->k < y->k ? -1 : 1;
+	if (x->seed != y->seed)
+		return x->seed < y->seed ? -1 : 1;
+	return (int) x->element_class - (int) y->element_class;
+}
+
+/* The last one of equally common ones, which is the largest. */
+static SlicesShape
+commonest_shape(Sample *sample)
+{
+	SlicesShape commonest = sample->option;
+	uint32		most = 0;
+	uint32		count = 0;
+
+	if (sample->n > 0)
+		qsort(sample->shapes, sample->n, sizeof(SlicesShape), compare_shapes);
+	for (uint32 i = 0; i < sample->n; i++)
+	{
+		count = i > 0 && compare_shapes(&sample->shapes[i - 1], &sample->shapes[i]) == 0 ? count + 1 : 1;
+		if (count >= most)
+		{
+			most = count;
+			commonest = sample->shapes[i];
+		}
+	}
+	return commonest;
+}
+
+/* Samples blocks that are evenly spread over the table. */
+static void
+sample_blocks(Relation heap, Relation index, struct IndexInfo *info, uint64 nblocks, uint32 nsampled, Sample *sample)
+{
+	sample->n = 0;
+	for (uint32 i = 0; i < nsampled; i++)
+		table_index_build_range_scan(heap, index, info, false, false, false,
+									 (BlockNumber) ((2 * i + 1) * nblocks / (2 * nsampled)), 1, sample_row, sample, NULL);
+}
+
+/* Incomplete if the sample has no filter that gives a shape. */
+static SlicesShape
+sample_shape(Relation heap, Relation index, struct IndexInfo *info)
+{
+	Sample		sample = {.option = slices_shape_option(index)};
+	BlockNumber nblocks = RelationGetNumberOfBlocks(heap);
+	uint32		nsampled = 0;
+
+	for (uint32 most = SAMPLE_BLOCKS; most <= MOST_SAMPLE_BLOCKS; most *= 8)
+	{
+		if (nsampled == nblocks || sample.n >= ENOUGH_FILTERS)
+			break;
+		nsampled = Min(most, nblocks);
+		sample_blocks(heap, index, info, nblocks, nsampled, &sample);
+	}
+	return commonest_shape(&sample);
+}
 
 static inline Size
 bytes_per_row(const Build *build)
@@ -231,81 +321,6 @@ add_row(Build *build, ItemPointer tid, const bf_filter *filter)
 	}
 }
 
-static bool
-is_same_shape(const SlicesShape *a, const SlicesShape *b)
-{
-	return a->element_class == b->element_class && a->nblocks == b->nblocks && a->k == b->k && a->seed == b->seed;
-}
-
-static void
-open_sampled(const SampledRow *row, bf_filter *filter)
-{
-	open_value(PointerGetDatum(row->value), BF_FILTER, filter);
-}
-
-/* The shape that most rows of the sample give. */
-static void
-settle_shape(Build *build)
-{
-	SlicesShape shapes[SAMPLE_ROWS];
-	uint32		counts[SAMPLE_ROWS];
-	uint32		nshapes = 0;
-	uint32		best = 0;
-
-	for (uint32 i = 0; i < build->nsampled; i++)
-	{
-		SlicesShape shape = build->shape;
-		bf_filter	filter;
-		uint32		j = 0;
-
-		open_sampled(&build->sample[i], &filter);
-		if (!complete_shape(&shape, &filter))
-			continue;
-		while (j < nshapes && !is_same_shape(&shapes[j], &shape))
-			j++;
-		if (j == nshapes)
-		{
-			shapes[nshapes] = shape;
-			counts[nshapes++] = 0;
-		}
-		counts[j]++;
-		if (counts[j] > counts[best])
-			best = j;
-	}
-	if (nshapes > 0)
-		build->shape = shapes[best];
-}
-
-static void
-use_sample(Build *build)
-{
-	settle_shape(build);
-	for (uint32 i = 0; i < build->nsampled; i++)
-	{
-		bf_filter	filter;
-
-		open_sampled(&build->sample[i], &filter);
-		add_row(build, &build->sample[i].tid, &filter);
-		pfree(build->sample[i].value);
-	}
-	build->nsampled = 0;
-	build->sampled_bytes = 0;
-	build->has_sample = is_complete_shape(&build->shape);
-}
-
-/* Until a sample gives a shape, rows with elements wait in it. */
-static void
-sample_row(Build *build, ItemPointer tid, const bf_filter *filter)
-{
-	SampledRow *row = &build->sample[build->nsampled++];
-
-	row->tid = *tid;
-	row->value = copy_value(filter);
-	build->sampled_bytes += VARSIZE(row->value);
-	if (build->nsampled == SAMPLE_ROWS || build->sampled_bytes > build->memory / 4)
-		use_sample(build);
-}
-
 static void
 add_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
 {
@@ -319,10 +334,9 @@ add_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 		return;
 	}
 	value = open_value(values[0], BF_FILTER, &filter);
-	if (build->has_sample || bf_is_empty(&filter))
-		add_row(build, tid, &filter);
-	else
-		sample_row(build, tid, &filter);
+	/* the sample may have had none that gives a shape */
+	complete_shape(&build->shape, &filter);
+	add_row(build, tid, &filter);
 	close_value(values[0], value);
 }
 
@@ -331,10 +345,7 @@ write_directory(Relation index, ForkNumber fork, SlicesMeta *meta, BlockNumber f
 {
 	meta->ndirectory = directory_pages_for(nslabs);
 	if (meta->ndirectory > MAX_DIRECTORY_PAGES)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("bloomslices index \"%s\" would be too large", RelationGetRelationName(index)),
-				 errhint("Partition the table, or use smaller filters.")));
+		report_too_large(index);
 	for (uint32 i = 0; i < meta->ndirectory; i++)
 		meta->directory_pages[i] = first + i;
 	count_slabs(&meta->counts, slabs, nslabs);
@@ -344,21 +355,17 @@ write_directory(Relation index, ForkNumber fork, SlicesMeta *meta, BlockNumber f
 	write_new_slices_meta(index, fork, meta);
 }
 
-IndexBuildResult *
-bloomslices_build(Relation heap, Relation index, struct IndexInfo *info)
+static void
+build_slices(Relation heap, Relation index, struct IndexInfo *info, IndexBuildResult *result)
 {
-	IndexBuildResult *result = palloc0(sizeof(*result));
 	Build	   *build = palloc0(sizeof(Build));
 	SlicesMeta *meta = palloc0(sizeof(SlicesMeta));
 
-	if (RelationGetNumberOfBlocks(index) != 0)
-		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
 	build->writer = (PageWriter) {.index = index, .next = SLICES_META_PAGE + 1};
-	build->shape = slices_shape_option(index);
+	build->shape = sample_shape(heap, index, info);
 	build->next_number = 1;
 	build->memory = (Size) maintenance_work_mem * 1024;
 	result->heap_tuples = table_index_build_scan(heap, index, info, true, true, add_tuple, build, NULL);
-	use_sample(build);
 	write_rows(build);
 	write_list(build);
 	result->index_tuples = build->nrows;
@@ -366,6 +373,21 @@ bloomslices_build(Relation heap, Relation index, struct IndexInfo *info)
 	meta->next_number = build->next_number;
 	meta->candidates = build->ncandidates;
 	write_directory(index, MAIN_FORKNUM, meta, build->writer.next, build->slabs, build->nslabs);
+}
+
+/* One command builds the indexes of all partitions, so each build frees its memory. */
+IndexBuildResult *
+bloomslices_build(Relation heap, Relation index, struct IndexInfo *info)
+{
+	IndexBuildResult *result = palloc0(sizeof(*result));
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "bloomslices build", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
+	build_slices(heap, index, info, result);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
 	return result;
 }
 

@@ -52,13 +52,19 @@ typedef struct Work
 	double		bits;			/* of a key, all in one block */
 } Work;
 
+static bool
+is_known(const Const *value)
+{
+	return value != NULL && IsA(value, Const) && !value->constisnull;
+}
+
 static Work
 work_of_query(const Const *value, uint32 k, bool conditional)
 {
 	Work		work = {KEYS_OF_UNKNOWN_QUERY, k};
 	OpenQuery	query;
 
-	if (IsA(value, Const) && !value->constisnull)
+	if (is_known(value))
 	{
 		open_query(value->constvalue, &query);
 		work.keys = query.nkeys;
@@ -75,7 +81,7 @@ work_of_filter(const Const *value, const SlicesShape *shape)
 	double		nblocks = Max(shape->nblocks, 1);
 	bf_filter	filter;
 
-	if (IsA(value, Const) && !value->constisnull)
+	if (is_known(value))
 	{
 		open_value(value->constvalue, BF_FILTER, &filter);
 		if (filter.sparse)
@@ -87,12 +93,14 @@ work_of_filter(const Const *value, const SlicesShape *shape)
 	};
 }
 
-/* What a condition or a distance asks; strategy as in the operator class. */
+/* What a condition or a distance asks; strategy as in the operator class.  Values of arrays are not known. */
 static Work
 work_of_clause(PlannerInfo *root, const SlicesShape *shape, Node *clause, int strategy)
 {
-	Const	   *operand = (Const *) estimate_expression_value(root, get_rightop(clause));
+	const Const *operand = NULL;
 
+	if (IsA(clause, OpExpr))
+		operand = (const Const *) estimate_expression_value(root, get_rightop(clause));
 	return strategy == SUPERSET_STRATEGY ? work_of_filter(operand, shape) :
 		work_of_query(operand, shape->k, strategy == MATCH_STRATEGY);
 }
@@ -136,6 +144,21 @@ entries_work(const SlabCounts *counts)
 	return pages;
 }
 
+static Oid
+operator_of(const Node *clause)
+{
+	return IsA(clause, OpExpr) ? ((const OpExpr *) clause)->opno : castNode(ScalarArrayOpExpr, clause)->opno;
+}
+
+/* The planner makes a bitmap scan of `f @@ ANY (array)`, which searches for each value. */
+static double
+searches_of(PlannerInfo *root, const Node *clause)
+{
+	if (IsA(clause, OpExpr))
+		return 1;
+	return estimated_array_length(root, lsecond(castNode(ScalarArrayOpExpr, clause)->args));
+}
+
 static double
 index_work(PlannerInfo *root, const IndexPath *path, const SlicesMeta *meta)
 {
@@ -149,10 +172,10 @@ index_work(PlannerInfo *root, const IndexPath *path, const SlicesMeta *meta)
 		pages += entries_work(&meta->counts);
 	foreach(lc, clauses)
 	{
-		OpExpr	   *clause = (OpExpr *) lfirst_node(RestrictInfo, lc)->clause;
-		int			strategy = get_op_opfamily_strategy(clause->opno, family);
+		Node	   *clause = (Node *) lfirst_node(RestrictInfo, lc)->clause;
+		int			strategy = get_op_opfamily_strategy(operator_of(clause), family);
 
-		pages += clause_work(meta, work_of_clause(root, &meta->shape, (Node *) clause, strategy));
+		pages += searches_of(root, clause) * clause_work(meta, work_of_clause(root, &meta->shape, clause, strategy));
 	}
 	foreach(lc, path->indexorderbys)
 		pages += clause_work(meta, work_of_clause(root, &meta->shape, lfirst(lc), DISTANCE_STRATEGY));

@@ -117,9 +117,11 @@ read_entries(Relation index, Directory *directory)
 	directory->used = palloc(meta->ndirectory * sizeof(uint32));
 	for (uint32 i = 0; i < meta->ndirectory; i++)
 	{
-		Buffer		buffer = ReadBuffer(index, meta->directory_pages[i]);
+		Buffer		buffer;
 		bool		valid;
 
+		CHECK_FOR_INTERRUPTS();
+		buffer = ReadBuffer(index, meta->directory_pages[i]);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		valid = copy_entries(directory, BufferGetPage(buffer), i);
 		UnlockReleaseBuffer(buffer);
@@ -258,21 +260,27 @@ clear_merge(SlicesMeta *meta)
 	meta->merge_pages = 0;
 }
 
+void
+report_too_large(Relation index)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("bloomslices index \"%s\" would be too large", RelationGetRelationName(index)),
+			 errhint("Partition the table, or use smaller filters.")));
+}
+
 /* Makes the file reach to the end of a range. */
 static void
-allocate_to_end(Relation index, BlockNumber first, uint32 npages)
+allocate_to_end(Relation index, BlockNumber first, uint64 npages)
 {
-	if ((uint64) first + npages > MaxBlockNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("bloomslices index \"%s\" would be too large", RelationGetRelationName(index)),
-				 errhint("Partition the table, or use smaller filters.")));
-	extend_slices(index, MAIN_FORKNUM, first + npages);
+	if (first + npages > MaxBlockNumber)
+		report_too_large(index);
+	extend_slices(index, MAIN_FORKNUM, (BlockNumber) (first + npages));
 }
 
 /* Finds room: in a free range, whose entry is *free, or at the end, then *free is NULL. */
 static BlockNumber
-find_room(Relation index, const Directory *directory, uint32 npages, Slab **free)
+find_room(Relation index, const Directory *directory, uint64 npages, Slab **free)
 {
 	BlockNumber first = end_of_pages(directory);
 
@@ -448,7 +456,7 @@ append_slab(Relation index, Directory *directory, SlabKind kind)
 }
 
 BlockNumber
-reserve_merge_pages(Relation index, uint32 npages, uint32 nslabs, uint64 *number)
+reserve_merge_pages(Relation index, uint64 npages, uint32 nslabs, uint64 *number)
 {
 	Directory  *directory = lock_slices_directory(index);
 	BlockNumber first;
@@ -463,7 +471,7 @@ reserve_merge_pages(Relation index, uint32 npages, uint32 nslabs, uint64 *number
 		first = find_room(index, directory, npages, &free);
 	}
 	directory->meta.merge_first = first;
-	directory->meta.merge_pages = npages;
+	directory->meta.merge_pages = (uint32) npages;
 	*number = directory->meta.next_number;
 	directory->meta.next_number += nslabs;
 	write_meta(index, &directory->meta);

@@ -247,7 +247,7 @@ lock_tile_page(Relation index, const Slab *slab, Buffer buffer)
 {
 	BlockNumber block = BufferGetBlockNumber(buffer);
 
-	if (!BufferIsValid(lock_if_slab_page(buffer, slab, block - slab->first, BUFFER_LOCK_EXCLUSIVE)))
+	if (!lock_if_slab_page(buffer, slab, block - slab->first, BUFFER_LOCK_EXCLUSIVE))
 		report_slices_damage(index, block);
 }
 

@@ -394,7 +394,7 @@ design_target(const Merge *merge, bool lists, uint64 row, uint32 *taken)
 
 /* What to make of the chosen rows; *npages is their size. */
 static Slab *
-design_targets(const Merge *merge, bool lists, uint32 *ntargets, uint32 *npages)
+design_targets(const Merge *merge, bool lists, uint32 *ntargets, uint64 *npages)
 {
 	Slab	   *targets;
 	uint32		taken;
@@ -415,7 +415,7 @@ design_targets(const Merge *merge, bool lists, uint32 *ntargets, uint32 *npages)
 }
 
 static void
-write_targets(Merge *merge, Slab *targets, uint32 ntargets, uint32 npages)
+write_targets(Merge *merge, Slab *targets, uint32 ntargets, uint64 npages)
 {
 	PageWriter	writer = {.index = merge->index, .strategy = merge->strategy};
 	uint64		number;
@@ -471,7 +471,7 @@ replace_chosen(Merge *merge, bool lists)
 	Slab	   *sources = palloc(merge->nsources * sizeof(Slab));
 	uint32		nchosen = 0;
 	uint32		ntargets;
-	uint32		npages;
+	uint64		npages;
 	Slab	   *targets;
 
 	read_entries(merge);

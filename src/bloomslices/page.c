@@ -129,15 +129,15 @@ write_new_slices_meta(Relation index, ForkNumber fork, SlicesMeta *meta)
 	write_slices_page(index, fork, SLICES_META_PAGE, NULL, &fields, meta, meta_size(meta));
 }
 
-Buffer
+bool
 lock_if_slab_page(Buffer buffer, const Slab *slab, uint32 number, int mode)
 {
 	Assert(number < slab->npages);
 	LockBuffer(buffer, mode);
 	if (likely(is_slices_page(BufferGetPage(buffer), slab_page_kind(slab, number), slab->number, number)))
-		return buffer;
+		return true;
 	UnlockReleaseBuffer(buffer);
-	return InvalidBuffer;
+	return false;
 }
 
 Buffer
@@ -145,7 +145,7 @@ try_slab_page(Relation index, const Slab *slab, uint32 number, int mode, BufferA
 {
 	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, slab->first + number, RBM_NORMAL, strategy);
 
-	return lock_if_slab_page(buffer, slab, number, mode);
+	return lock_if_slab_page(buffer, slab, number, mode) ? buffer : InvalidBuffer;
 }
 
 bool
@@ -153,7 +153,7 @@ lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uin
 {
 	SlicesMeta	meta;
 
-	if (likely(BufferIsValid(lock_if_slab_page(buffer, slab, number, BUFFER_LOCK_SHARE))))
+	if (likely(lock_if_slab_page(buffer, slab, number, BUFFER_LOCK_SHARE)))
 		return true;
 	read_slices_meta(index, &meta);
 	if (meta.directory == directory->meta.directory)
@@ -161,9 +161,12 @@ lock_slab_page(Relation index, const Directory *directory, const Slab *slab, uin
 	return false;
 }
 
+/* Blocks that are added under one lock of the file: 8 MB. */
+#define EXTENSION_STEP	1024
+
 /*
- * Appends zeros in one step and without buffers, as hash indexes do.  Before version 16
- * this leaves a hole, to which the file system gives space when its pages are written.
+ * Appends zeros without buffers.  The disk must have room for them now: if it has none
+ * when a checkpoint writes the pages, the server cannot start again.
  */
 static void
 extend_file(Relation index, ForkNumber fork, BlockNumber from, BlockNumber to)
@@ -173,7 +176,8 @@ extend_file(Relation index, ForkNumber fork, BlockNumber from, BlockNumber to)
 #else
 	PGAlignedBlock zero = {0};
 
-	smgrextend(RelationGetSmgr(index), fork, to - 1, zero.data, false);
+	for (BlockNumber block = from; block < to; block++)
+		smgrextend(RelationGetSmgr(index), fork, block, zero.data, false);
 #endif
 }
 
@@ -181,17 +185,24 @@ void
 extend_slices(Relation index, ForkNumber fork, BlockNumber nblocks)
 {
 	bool		lock = !RELATION_IS_LOCAL(index);
-	BlockNumber before;
+	BlockNumber before = RelationGetNumberOfBlocksInFork(index, fork);
 
-	if (RelationGetNumberOfBlocksInFork(index, fork) >= nblocks)
-		return;
-	if (lock)
-		LockRelationForExtension(index, ExclusiveLock);
-	before = RelationGetNumberOfBlocksInFork(index, fork);
-	if (before < nblocks)
-		extend_file(index, fork, before, nblocks);
-	if (lock)
-		UnlockRelationForExtension(index, ExclusiveLock);
+	while (before < nblocks)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (lock)
+			LockRelationForExtension(index, ExclusiveLock);
+		before = RelationGetNumberOfBlocksInFork(index, fork);
+		if (before < nblocks)
+		{
+			BlockNumber to = before + Min(nblocks - before, EXTENSION_STEP);
+
+			extend_file(index, fork, before, to);
+			before = to;
+		}
+		if (lock)
+			UnlockRelationForExtension(index, ExclusiveLock);
+	}
 }
 
 /* A page that is changed has a record: pg_rewind copies only what records name. */

@@ -54,6 +54,12 @@ assert_replayed(const PGAlignedBlock *before, const char *delta, uint32 size, Pa
 	PageHeader	header = (PageHeader) copy.data;
 	uint16		fragment[2];
 
+	/* replay clears the hole of a damaged page */
+	for (uint32 i = header->pd_lower; i < header->pd_upper; i++)
+	{
+		if (copy.data[i] != 0)
+			return;
+	}
 	for (uint32 at = 0; at < size; at += sizeof(fragment) + fragment[1])
 	{
 		memcpy(fragment, delta + at, sizeof(fragment));

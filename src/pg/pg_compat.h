@@ -88,6 +88,12 @@
 /* From PostgreSQL 18 on, a scan chooses at its start a function that expects a condition. */
 #define SCANS_REREAD_CONDITION (PG_VERSION_NUM < 180000)
 
+#if PG_VERSION_NUM < 170000
+#define estimated_array_length(root, array) ((void) (root), estimate_array_length(array))
+#else
+#define estimated_array_length(root, array) estimate_array_length(root, array)
+#endif
+
 /* PostgreSQL 19 keeps what the handler of an access method returns, other versions free it. */
 #if PG_VERSION_NUM < 190000
 #define ACCESS_METHOD_RESULT(routine) \

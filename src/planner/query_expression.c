@@ -177,10 +177,17 @@ call_selectivity(SupportRequestSelectivity *request)
 /* Of an array that is not known. */
 #define DEFAULT_KEYS	10
 
+/* root is NULL where the server prices an argument of an SQL function to inline it. */
+static const Const *
+known_value(PlannerInfo *root, Node *expression)
+{
+	return (const Const *) (root == NULL ? expression : estimate_expression_value(root, expression));
+}
+
 static double
 count_elements(PlannerInfo *root, Node *array)
 {
-	const Const *value = (const Const *) estimate_expression_value(root, array);
+	const Const *value = known_value(root, array);
 	ArrayType  *elements;
 
 	if (!IsA(value, Const) || value->constisnull)
@@ -200,7 +207,7 @@ tests_until(double nkeys, double least)
 static double
 least_argument(PlannerInfo *root, Node *argument)
 {
-	const Const *value = (const Const *) estimate_expression_value(root, argument);
+	const Const *value = known_value(root, argument);
 
 	return IsA(value, Const) && !value->constisnull ? DatumGetInt32(value->constvalue) : 0;
 }

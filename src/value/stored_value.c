@@ -30,17 +30,16 @@ is_compressed(const struct varatt_external *pointer)
 	return VARATT_EXTERNAL_GET_EXTSIZE(*pointer) < (uint32) (pointer->va_rawsize - VARHDRSZ);
 }
 
-/* Can a value be read by slices?  If so, *size is the size of its encoding. */
+/* Is a value read faster by slices than whole? */
 static bool
-can_slice(Datum value, uint64 *size)
+can_slice(Datum value)
 {
 	struct varatt_external pointer;
 
 	if (!VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value)))
 		return false;
 	VARATT_EXTERNAL_GET_POINTER(pointer, DatumGetPointer(value));
-	*size = VARATT_EXTERNAL_GET_EXTSIZE(pointer);
-	return *size > SMALL_VALUE && !is_compressed(&pointer);
+	return VARATT_EXTERNAL_GET_EXTSIZE(pointer) > SMALL_VALUE && !is_compressed(&pointer);
 }
 
 /* Reads the bytes [from, from + size) of a stored value, palloc'd. */
@@ -57,9 +56,10 @@ read_slice(Datum value, bf_kind kind, uint64 from, uint64 size)
 	return slice;
 }
 
-static void
-read_header(Datum value, uint64 size, bf_kind kind, bf_filter *filter)
+void
+read_header(Datum value, bf_kind kind, bf_filter *filter)
 {
+	uint64		size = toast_raw_datum_size(value) - VARHDRSZ;
 	BloomValue *slice = read_slice(value, kind, 0, BF_HEADER_SIZE);
 	bf_status	status = bf_decode_header((const uint8 *) VARDATA_ANY(slice), size, kind, BF_VALUE, filter);
 
@@ -73,13 +73,12 @@ BloomValue *
 open_for_probes(Datum value, bf_kind kind, OpenedValue *opened)
 {
 	BloomValue *bytes = (BloomValue *) DatumGetPointer(value);
-	uint64		size;
 
 	opened->kind = kind;
 	opened->cost = 0;
-	if (can_slice(value, &size))
+	if (can_slice(value))
 	{
-		read_header(value, size, kind, &opened->filter);
+		read_header(value, kind, &opened->filter);
 		opened->cost = SLICE_COST;
 	}
 	else

@@ -23,6 +23,9 @@ typedef struct OpenedValue
 	uint64		cost;			/* of opening and probes; see SLICE_COST */
 } OpenedValue;
 
+/* Decodes the header of a value and reads no more of it; the payload is NULL. */
+extern void read_header(Datum value, bf_kind kind, bf_filter *filter);
+
 /*
  * Opens a value of the kind.  Reads only the header if the
  * value is stored out of line, uncompressed and not small; otherwise detoasts it

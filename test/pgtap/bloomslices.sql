@@ -255,14 +255,17 @@ CREATE INDEX priced_f ON priced USING bloomslices (f);
 CREATE TABLE few AS SELECT * FROM priced LIMIT 5;
 CREATE INDEX few_f ON few USING bloomslices (f);
 ANALYZE priced, few;
-CREATE FUNCTION pg_temp.plan_of(query text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.chosen_plan(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
 BEGIN
     PERFORM set_config(name, 'on', true) FROM unnest('{enable_seqscan,enable_indexscan,enable_bitmapscan}'::text[]) name;
     EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO STRICT plan;
-    RETURN substring(plan::text FROM '"(Index Scan|Bitmap Heap Scan|Seq Scan)"');
+    RETURN plan;
 END
+$$;
+CREATE FUNCTION pg_temp.plan_of(query text) RETURNS text LANGUAGE sql AS $$
+    SELECT substring(pg_temp.chosen_plan(query) FROM '"(Index Scan|Bitmap Heap Scan|Seq Scan)"')
 $$;
 SELECT is(pg_temp.plan_of(format('SELECT id FROM priced WHERE ' || condition, keys)), 'Index Scan', condition)
 FROM unnest(ARRAY['f @> 7', 'bloom_contains_any(f, %L::int[])', 'bloom_contains_all(f, %L::int[])',
@@ -272,14 +275,8 @@ FROM unnest(ARRAY['f @> 7', 'bloom_contains_any(f, %L::int[])', 'bloom_contains_
 SELECT is(pg_temp.plan_of('SELECT id FROM few WHERE f @> 7'), 'Seq Scan', 'no index for 5 rows');
 
 -- An index whose rows must all be tested again is worse than a scan, and than an index of the right shape.
-CREATE FUNCTION pg_temp.index_of(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    plan json;
-BEGIN
-    PERFORM set_config(name, 'on', true) FROM unnest('{enable_seqscan,enable_indexscan,enable_bitmapscan}'::text[]) name;
-    EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO STRICT plan;
-    RETURN coalesce(substring(plan::text FROM '"Index Name": "(\w+)"'), 'none');
-END
+CREATE FUNCTION pg_temp.index_of(query text) RETURNS text LANGUAGE sql AS $$
+    SELECT coalesce(substring(pg_temp.chosen_plan(query) FROM '"Index Name": "(\w+)"'), 'none')
 $$;
 CREATE FUNCTION pg_temp.questions() RETURNS SETOF text LANGUAGE sql AS $$
     VALUES ('SELECT count(*) FROM generate_series(1, 50) g JOIN reshaped ON f @> g'),
@@ -306,6 +303,22 @@ CREATE POLICY own ON tenants TO bloomslices_tenant USING (tenant = 'us');
 SET LOCAL ROLE bloomslices_tenant;
 SELECT lives_ok('SELECT id FROM tenants ORDER BY f <-> bloom_query(ARRAY[1, 2, 2000000000]) LIMIT 2', 'hidden rows raise no error');
 RESET ROLE;
+
+-- Arrays of queries and filters, whose plans search by the index for each value.
+SELECT is(pg_temp.outcome(q, 'Bitmap Index Scan'), pg_temp.outcome(q, 'Seq Scan'), left(q, 80))
+FROM (SELECT array_agg(f) AS filters FROM priced WHERE id IN (3, 4)) a, LATERAL (VALUES
+    ('SELECT id FROM priced WHERE f @@ ANY (ARRAY[bloom_query(7), bloom_query(8)]) ORDER BY id'),
+    ('SELECT id FROM priced WHERE f @@ ANY (ARRAY(SELECT bloom_query(i) FROM generate_series(1, 5) i)) ORDER BY id'),
+    (format('SELECT id FROM priced WHERE f @>= ANY (%L::bloomfilter[]) ORDER BY id', filters))) v (q);
+
+-- Arguments that an SQL function uses twice are priced without a planner.
+CREATE FUNCTION pg_temp.twice(b int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT b + b';
+CREATE FUNCTION pg_temp.either(b boolean) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT b OR b';
+SELECT is(sum(pg_temp.twice(bloom_hits(f, ARRAY[7, id]))), sum(2 * bloom_hits(f, ARRAY[7, id])), 'bloom_hits in a function')
+FROM priced;
+SELECT is(count(*) FILTER (WHERE pg_temp.either(bloom_contains_least(f, ARRAY[7, id], 1))),
+    count(*) FILTER (WHERE pg_temp.either(f @@ bloom_query(ARRAY[7, id], 1))), 'bloom_contains_least and @@ in a function')
+FROM priced;
 
 -- Large filters, each a slab of its own.
 CREATE TABLE large (id int, f bloomfilter);

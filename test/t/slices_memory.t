@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""The memory that a merge of bloomslices takes is within maintenance_work_mem, or within autovacuum_work_mem.
+"""The memory that a build or a merge of bloomslices takes is within maintenance_work_mem, or within autovacuum_work_mem.
 
 The test runs a server of its own, whose autovacuum is quick and may take little memory.
 """
@@ -42,19 +42,43 @@ def fields_of(pid):
         return {name: int(kilobytes) for name, kilobytes in re.findall(r"(\w+):\s+(\d+) kB", status.read())}
 
 
+def grown_by(session, first, command):
+    """The memory in MB that a command takes at its peak. Pages of shared memory count once a process has used them: after
+    the first command it has used nearly all."""
+    session.ask(first)
+    before = fields_of(session.pid)["RssAnon"]
+    session.ask(command)
+    after = fields_of(session.pid)
+    return (after["VmHWM"] - after["RssShmem"] - after["RssFile"] - before) / 1024
+
+
+def partitions():
+    """Builds of the indexes of all partitions do not add up. Each holds 10 MB of rows."""
+    limit, filters = 24, 700
+    server.sql(
+        "CREATE TABLE parted (part int, f bloomfilter) PARTITION BY LIST (part)",
+        *[f"CREATE TABLE parted_{part} PARTITION OF parted FOR VALUES IN ({part})" for part in range(12)],
+        f"INSERT INTO parted SELECT part, f FROM generate_series(0, 11) AS part, generate_series(1, {filters}) AS i, "
+        "(SELECT bloom_agg(i, 12000) AS f FROM generate_series(1, 12000) AS i) AS one",
+    )
+    with server.connect(f"SET maintenance_work_mem = '{limit}MB';") as session:
+        grown = grown_by(session, "SELECT sum(length(f::bytea)) FROM parted",
+                         "CREATE INDEX parted_f ON parted USING bloomslices (f)")  # fmt: skip
+        info = session.ask("SELECT rows FROM bloomslices_info('parted_f')")
+    note(f"{grown:.1f} MB")
+    same(info, [str(12 * filters)], "12 partitions have an index")
+    ok(grown <= limit, f"within maintenance_work_mem = {limit} MB", grown)
+
+
 def peak():
     """The greatest slab loses a fourth of its rows and is merged with others into one of the same size, which takes the
-    most. Pages of shared memory count once a process has used them: at the peak it has used nearly all."""
+    most."""
     limit = 16  # MB; half of it suffices for two copies of a block of the slab
     make("worn", ROWS)
     server.sql("DELETE FROM worn WHERE id % 100 < 27",
                f"INSERT INTO worn SELECT {ROWS} + i, f FROM source, generate_series(1, {MORE}) AS i")  # fmt: skip
     with server.connect(f"SET maintenance_work_mem = '{limit}MB';") as session:
-        session.ask("SELECT count(*) FROM worn")
-        before = fields_of(session.pid)["RssAnon"]
-        session.ask("VACUUM worn")
-        after = fields_of(session.pid)
-        grown = (after["VmHWM"] - after["RssShmem"] - after["RssFile"] - before) / 1024
+        grown = grown_by(session, "SELECT count(*) FROM worn", "VACUUM worn")
         info = session.ask("SELECT slabs, rows, dead FROM bloomslices_info('worn_f')")
         wrong = check(session, "worn_f")
     note(f"{grown:.1f} MB")
@@ -83,4 +107,4 @@ def end():
     server.stop()
 
 
-main(start, peak, autovacuum, end)
+main(start, partitions, peak, autovacuum, end)

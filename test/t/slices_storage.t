@@ -77,6 +77,49 @@ def few_rows():
             ok(built == [f"{slabs}|{n}"] and not wrong, f"{n} rows are in {slabs} slabs, and more come", built, *wrong)
 
 
+def shape_of_a_sample():
+    """A build takes the commonest shape of the live rows in a sample of blocks, all of a small table; the larger of two."""
+    small, large = filters(60, 400, 100), filters(60, 1000, 300, first=1000)
+    info = "SELECT rows, rechecked FROM bloomslices_info('{}')"
+    with Session() as session, Session() as reader:
+        session.ask("CREATE TABLE grown (id int, f bloomfilter) WITH (autovacuum_enabled = off); "
+                    f"CREATE INDEX grown_f ON grown USING bloomslices (f); INSERT INTO grown {small}; INSERT INTO grown {large}")
+        got = []
+        for command in "REINDEX INDEX grown_f", "REINDEX INDEX CONCURRENTLY grown_f", \
+                "CREATE INDEX CONCURRENTLY grown_c ON grown USING bloomslices (f)":  # fmt: skip
+            session.ask(command)
+            got += session.ask(info.format("grown_c" if "grown_c" in command else "grown_f"))
+        same(got, ["1400|400"] * 3, "after a change of sizes a build takes the size that most filters have")
+        session.ask("CREATE TABLE equal WITH (autovacuum_enabled = off) AS SELECT * FROM grown WHERE id <= 1400; "
+                    "CREATE INDEX equal_f ON equal USING bloomslices (f)")
+        size = "SELECT bits = (SELECT bits FROM bloom_info(bloom_create({}))) FROM bloomslices_info('{}')"
+        same(session.ask(size.format(300, "equal_f")), ["t"], "of 400 filters of each of two sizes it takes the larger")
+        reader.ask("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+        session.ask("DELETE FROM equal WHERE id > 1000; REINDEX INDEX equal_f")
+        reader.ask("COMMIT")
+        same(session.ask(size.format(100, "equal_f")), ["t"], "but not that of filters that are deleted")
+        wrong = check(session, "grown_f") + differences(session, "grown", KEYS) + check(session, "equal_f")
+        ok(not wrong, "no row is lost", *wrong)
+
+        # One row on each of 5,000 blocks.  The first sample has blocks 39 and 117, and the greatest lacks the last one here.
+        session.ask("CREATE UNLOGGED TABLE wide (id int, f bloomfilter, filler text DEFAULT repeat('x', 7000)); "
+                    "ALTER TABLE wide ALTER filler SET STORAGE plain")
+        unsampled = max(set(range(5000)) - {(2 * i + 1) * 5000 // 8192 for i in range(4096)})
+        session.ask("INSERT INTO wide (id, f) SELECT i, bloom_add(bloom_create(CASE WHEN i = 40 THEN 300 WHEN i < 110 THEN 1000 "
+                    "ELSE 3000 END), i) FROM generate_series(0, 4999) AS i")
+        same(session.ask("SELECT pg_relation_size('wide') / 8192"), ["5000"], "a table of 5,000 blocks")
+        for where, n in ("true", 3000), ("id BETWEEN 40 AND 109", 1000), (f"id = {unsampled}", 3000), ("id = 40", 300):
+            session.ask(f"DROP INDEX IF EXISTS wide_f; CREATE INDEX wide_f ON wide USING bloomslices ((f | f)) WHERE {where}")
+            same(session.ask(size.format(n, "wide_f")), ["t"], f"the shape of an expression WHERE {where}")
+        session.ask("DROP TABLE wide")
+
+        # The expression would fail for the row that the transaction has replaced, and the index has only the new one.
+        session.ask("CREATE TABLE replaced (n int, f bloomfilter); INSERT INTO replaced VALUES (0, bloom_create(9))")
+        lines, state = session.attempt("BEGIN; UPDATE replaced SET n = 1; "
+                                       "CREATE INDEX replaced_f ON replaced USING bloomslices (bloom_add(f, 7 / n)); COMMIT")
+        same((lines, state), ([], "00000"), "the sample has only rows that the index gets")
+
+
 def scan_over_merges():
     """A scan that searches many times, as for a join, keeps its copy of the directory: merges replace the slabs meanwhile."""
     join = "SELECT j.id, s.id FROM (SELECT i AS id, 1000 * (i % 400) + 7::bigint AS k FROM generate_series(1, 900) AS i) AS j, " \
@@ -256,7 +299,7 @@ def candidates():
         counts = []
         for change in "", "DELETE FROM mixed WHERE id > 450", "REINDEX INDEX mixed_f", "DELETE FROM mixed WHERE id > 300":
             session.ask(change or "SELECT")
-            session.ask("VACUUM mixed")
+            session.ask("VACUUM (INDEX_CLEANUP on) mixed")
             session.ask("CHECKPOINT")
             (data,) = session.ask("SELECT encode(pg_read_binary_file(pg_relation_filepath('mixed_f'), 168, 4), 'hex')")
             counts += struct.unpack("=I", bytes.fromhex(data))
@@ -398,5 +441,5 @@ def sessions():
     ok(all(counts.get(name, 0) > 20 for name in ("write", "read", "own")), "each kind of session did something", counts)
 
 
-run(contents_of_every_kind, few_rows, scan_over_merges, shape_by_two_sessions, large_filters, rows_in_the_making, nulls_only, space,
-    numbers, candidates, definitions, sessions)  # fmt: skip
+run(contents_of_every_kind, few_rows, shape_of_a_sample, scan_over_merges, shape_by_two_sessions, large_filters, rows_in_the_making,
+    nulls_only, space, numbers, candidates, definitions, sessions)  # fmt: skip
