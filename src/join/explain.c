@@ -22,7 +22,7 @@
  */
 
 void
-store_figures(Instrumentation *counters, ProbeFigures figures)
+store_figures(NodeInstrumentation *counters, ProbeFigures figures)
 {
 	counters->nfiltered1 = figures.probed;
 	counters->nfiltered2 = figures.dropped;
@@ -30,7 +30,7 @@ store_figures(Instrumentation *counters, ProbeFigures figures)
 }
 
 static ProbeFigures
-stored_figures(const Instrumentation *counters)
+stored_figures(const NodeInstrumentation *counters)
 {
 	return (ProbeFigures) {
 		.probed = counters->nfiltered1,
@@ -82,7 +82,7 @@ explain_worker(int number, ProbeFigures figures, ExplainState *es)
 static void
 explain_workers(const FilterBuild *build, ExplainState *es)
 {
-	const WorkerInstrumentation *workers = build->css.ss.ps.worker_instrument;
+	const WorkerNodeInstrumentation *workers = build->css.ss.ps.worker_instrument;
 
 	if (!es->verbose || es->workers_state == NULL)
 		return;

@@ -184,7 +184,7 @@ typedef struct ProbeFigures
 } ProbeFigures;
 
 /* Leaves them for the leader. */
-extern void store_figures(Instrumentation *counters, ProbeFigures figures);
+extern void store_figures(NodeInstrumentation *counters, ProbeFigures figures);
 
 extern void explain_filter_build(CustomScanState *node, List *ancestors, ExplainState *es);
 
