@@ -49,7 +49,7 @@ BEGIN
 	RETURN QUERY SELECT (build ->> 'Join Filter Name') || ' ' || (build ->> 'Join Filter Built From'),
 			(build -> 'Keys Added')::int, (build -> 'Filter Size')::int,
 			(build -> 'Rows Probed')::int, (build -> 'Rows Dropped')::int, (build -> 'Probes Removed')::int
-		FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Join Filter Name"))') AS build;
+		FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Join Filter Built From"))') AS build;
 END
 $$;
 
