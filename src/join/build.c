@@ -268,13 +268,17 @@ rescan_build(CustomScanState *node)
 		ExecReScan(outerPlanState(node));
 }
 
+/* What a worker has counted must be there when the executor reports it to the leader. */
 static void
 shutdown_build(CustomScanState *node)
 {
 	FilterBuild *build = (FilterBuild *) node;
 
-	if (build->filter != NULL)
-		detach_shared_filter(build->filter);
+	if (build->filter == NULL)
+		return;
+	detach_shared_filter(build->filter);
+	if (IsParallelWorker() && node->ss.ps.instrument != NULL)
+		store_figures(node->ss.ps.instrument, count_probes(build->filter));
 }
 
 static void
@@ -309,7 +313,7 @@ initialize_build(CustomScanState *node, ParallelContext *context, void *shared)
 
 	if (context->seg == NULL)
 		return;
-	initialize_shared_filter(build->filter, shared, context);
+	initialize_shared_filter(build->filter, shared, context->nworkers + 1);
 	collect_shared(build);
 }
 

@@ -105,10 +105,7 @@ typedef struct JoinFilter
 	uint64		keys;			/* added, not distinct */
 	SharedFilter *shared;		/* of a Parallel Hash, or NULL */
 
-	/* for EXPLAIN */
-	uint64		probed;
-	uint64		dropped;
-	Size		size;
+	Size		size;			/* for EXPLAIN */
 } JoinFilter;
 
 extern JoinFilter *create_join_filter(const FilterPlan *plan, EState *estate);
@@ -126,9 +123,8 @@ extern uint64 capacity_of_blocks(uint32 nblocks);
 /* Would a Parallel Hash need more shared memory than a filter may take? */
 extern bool is_too_large_to_share(const FilterPlan *plan);
 
-struct ParallelContext;
 extern Size shared_filter_size(const JoinFilter *filter, int participants);
-extern void initialize_shared_filter(JoinFilter *filter, SharedFilter *shared, struct ParallelContext *context);
+extern void initialize_shared_filter(JoinFilter *filter, SharedFilter *shared, int participants);
 extern void reset_shared_filter(SharedFilter *shared);
 extern void attach_shared_filter(JoinFilter *filter, SharedFilter *shared);
 extern void detach_shared_filter(JoinFilter *filter);
@@ -178,7 +174,22 @@ extern FilterBuild *as_filter_build(PlanState *state);
 
 /* Is a plan a build node? */
 extern bool is_filter_build(const Plan *plan);
+
+/* What the probes of a filter have done. */
+typedef struct ProbeFigures
+{
+	uint64		probed;			/* rows */
+	uint64		dropped;
+	uint64		removed;		/* probes */
+} ProbeFigures;
+
+/* Leaves them for the leader. */
+extern void store_figures(NodeInstrumentation *counters, ProbeFigures figures);
+
 extern void explain_filter_build(CustomScanState *node, List *ancestors, ExplainState *es);
+
+/* Lets EXPLAIN show filters at scans, in versions that have a hook for it. */
+extern void explain_probing_scans(void);
 
 /*
  * The probe: probe.c, probe_removal.c
@@ -194,6 +205,9 @@ typedef struct ProbeSite
 	bool		removed;
 	FmgrInfo	functions[MAX_JOIN_KEYS];
 
+	uint64		probed;			/* in the windows before this one */
+	uint64		dropped;
+
 	/* what it drops: see judge_probe() */
 	uint32		window;			/* rows to look at */
 	uint32		seen;
@@ -206,14 +220,22 @@ typedef struct ProbeSite
 /* The probe of a clause, or NULL: its first argument points to a filter. */
 extern FuncExpr *as_probe(Node *clause);
 
-/* The site of a call: a condition that is compiled anew finds what it had. */
+/* The filter of a running query that a probe asks, or NULL. */
+extern JoinFilter *filter_of_probe(const EState *estate, const FuncExpr *probe);
+
+/* The site of a call, or NULL. */
+extern ProbeSite *find_probe_site(const JoinFilter *filter, const Node *clause);
+
+/* Makes one if there is none: a condition that is compiled anew finds what it had. */
 extern ProbeSite *get_probe_site(JoinFilter *filter, Node *clause);
 
 /* Tells filters which scans probe them, after ExecutorStart. */
 extern void link_join_filters(QueryDesc *query);
 
-/* Adds what the probes have counted to the figures of their filter. */
-extern void sum_probes(JoinFilter *filter);
+extern ProbeFigures figures_of_probe(const ProbeSite *site);
+
+/* Those of all probes of a filter, in this process. */
+extern ProbeFigures count_probes(const JoinFilter *filter);
 
 extern bool can_remove_probe(const ProbeSite *site);
 extern void remove_probe(ProbeSite *site);

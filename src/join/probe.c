@@ -31,9 +31,9 @@ as_probe(Node *clause)
 }
 
 static void
-start_window(ProbeSite *site, uint32 rows)
+start_window(ProbeSite *site)
 {
-	site->window = rows;
+	site->window = join_filter_window;
 	site->seen = site->passed = 0;
 }
 
@@ -48,14 +48,21 @@ make_site(JoinFilter *filter, Node *clause)
 	for (int i = 0; i < filter->nkeys; i++)
 		fmgr_info(filter->outer[i].function, &site->functions[i]);
 	site->next_pause = (uint32) Min((uint64) join_filter_window * WINDOWS_PER_PAUSE, LONGEST_PAUSE);
-	start_window(site, join_filter_window);
+	start_window(site);
 	filter->probes = lappend(filter->probes, site);
 	MemoryContextSwitchTo(caller);
 	return site;
 }
 
+JoinFilter *
+filter_of_probe(const EState *estate, const FuncExpr *probe)
+{
+	return (JoinFilter *)
+		DatumGetPointer(estate->es_param_exec_vals[linitial_node(Param, probe->args)->paramid].value);
+}
+
 ProbeSite *
-get_probe_site(JoinFilter *filter, Node *clause)
+find_probe_site(const JoinFilter *filter, const Node *clause)
 {
 	ListCell   *cell;
 
@@ -66,7 +73,15 @@ get_probe_site(JoinFilter *filter, Node *clause)
 		if (site->clause == clause)
 			return site;
 	}
-	return make_site(filter, clause);
+	return NULL;
+}
+
+ProbeSite *
+get_probe_site(JoinFilter *filter, Node *clause)
+{
+	ProbeSite  *site = find_probe_site(filter, clause);
+
+	return site != NULL ? site : make_site(filter, clause);
 }
 
 /*
@@ -107,26 +122,31 @@ may_match(ProbeSite *site, FunctionCallInfo fcinfo)
 	return bf_test_all(filter->bits + bf_block_offset(&filter->shape, hash), BF_BLOCK_BITS, JOIN_FILTER_K, hash);
 }
 
-static void
-sum_site(ProbeSite *site)
+ProbeFigures
+figures_of_probe(const ProbeSite *site)
 {
-	site->filter->probed += site->seen;
-	site->filter->dropped += site->seen - site->passed;
+	return (ProbeFigures) {
+		.probed = site->probed + site->seen,
+		.dropped = site->dropped + site->seen - site->passed,
+		.removed = site->removed,
+	};
 }
 
-/* The counts of unfinished windows go to the filter, and the windows go on without them. */
-void
-sum_probes(JoinFilter *filter)
+ProbeFigures
+count_probes(const JoinFilter *filter)
 {
+	ProbeFigures sum = {0};
 	ListCell   *cell;
 
 	foreach(cell, filter->probes)
 	{
-		ProbeSite  *site = lfirst(cell);
+		ProbeFigures one = figures_of_probe(lfirst(cell));
 
-		sum_site(site);
-		start_window(site, site->window);
+		sum.probed += one.probed;
+		sum.dropped += one.dropped;
+		sum.removed += one.removed;
 	}
+	return sum;
 }
 
 /*
@@ -138,8 +158,7 @@ give_up_groups(JoinFilter *filter)
 {
 	ListCell   *cell;
 
-	sum_probes(filter);
-	if (filter->dropped > 0)
+	if (count_probes(filter).dropped > 0)
 		return;
 	filter->spoiled = true;
 	filter->ready = false;
@@ -160,8 +179,9 @@ judge_probe(ProbeSite *site)
 	JoinFilter *filter = site->filter;
 	bool		pays = site->passed * UINT64CONST(1000) <= (uint64) site->seen * filter->plan->most_passing;
 
-	sum_site(site);
-	start_window(site, join_filter_window);
+	site->probed += site->seen;
+	site->dropped += site->seen - site->passed;
+	start_window(site);
 	site->failures = pays ? 0 : site->failures + 1;
 	if (filter->plan->whole)
 	{

@@ -41,21 +41,10 @@ static bool
 is_removed(EState *estate, Node *clause)
 {
 	FuncExpr   *probe = as_probe(clause);
-	JoinFilter *filter;
-	ListCell   *cell;
+	JoinFilter *filter = probe == NULL ? NULL : filter_of_probe(estate, probe);
+	ProbeSite  *site = filter == NULL ? NULL : find_probe_site(filter, clause);
 
-	if (probe == NULL)
-		return false;
-	filter = (JoinFilter *)
-		DatumGetPointer(estate->es_param_exec_vals[linitial_node(Param, probe->args)->paramid].value);
-	foreach(cell, filter == NULL ? NIL : filter->probes)
-	{
-		ProbeSite  *site = lfirst(cell);
-
-		if (site->clause == clause)
-			return site->removed;
-	}
-	return false;
+	return site != NULL && site->removed;
 }
 
 /*
@@ -99,8 +88,7 @@ remove_probe(ProbeSite *site)
 static void
 link_probe(PlanState *scan, FuncExpr *probe)
 {
-	Param	   *parameter = linitial_node(Param, probe->args);
-	JoinFilter *filter = (JoinFilter *) DatumGetPointer(scan->state->es_param_exec_vals[parameter->paramid].value);
+	JoinFilter *filter = filter_of_probe(scan->state, probe);
 	ProbeSite  *site;
 
 	if (filter == NULL)

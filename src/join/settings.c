@@ -146,4 +146,5 @@ define_join_filters(void)
 	planner_hook = plan_with_join_filters;
 	next_start = ExecutorStart_hook;
 	ExecutorStart_hook = start_with_join_filters;
+	explain_probing_scans();
 }

@@ -8,10 +8,7 @@
  */
 #include "pg/pg_compat.h"
 
-#include "access/parallel.h"
-#include "access/xact.h"
 #include "join/join_filter.h"
-#include "storage/dsm.h"
 
 /*
  * The memory is taken and zeroed before the number of keys is known, and a query fails if
@@ -22,8 +19,6 @@
 struct SharedFilter
 {
 	pg_atomic_uint64 keys;
-	pg_atomic_uint64 probed;	/* by participants that have ended */
-	pg_atomic_uint64 dropped;
 	uint32		nblocks;
 };
 
@@ -69,39 +64,13 @@ reset_shared_filter(SharedFilter *shared)
 	memset(bits_of(shared), 0, (Size) shared->nblocks * BF_BLOCK_BYTES);
 }
 
-/*
- * The last chance to read what workers have counted: when the leader detaches from the
- * memory, they have ended.
- */
-static void
-collect_figures(dsm_segment *segment, Datum pair)
-{
-	void	  **pointers = (void **) DatumGetPointer(pair);
-	JoinFilter *filter = pointers[0];
-	SharedFilter *shared = pointers[1];
-
-	if (!IsTransactionState())
-		return;					/* it aborts: the filter may be gone */
-	filter->probed += pg_atomic_read_u64(&shared->probed);
-	filter->dropped += pg_atomic_read_u64(&shared->dropped);
-	filter->keys = pg_atomic_read_u64(&shared->keys);
-}
-
 void
-initialize_shared_filter(JoinFilter *filter, SharedFilter *shared, ParallelContext *context)
+initialize_shared_filter(JoinFilter *filter, SharedFilter *shared, int participants)
 {
-	void	  **pair;
-
 	pg_atomic_init_u64(&shared->keys, 0);
-	pg_atomic_init_u64(&shared->probed, 0);
-	pg_atomic_init_u64(&shared->dropped, 0);
-	shared->nblocks = shared_blocks(filter, context->nworkers + 1);
+	shared->nblocks = shared_blocks(filter, participants);
 	reset_shared_filter(shared);
 	attach_shared_filter(filter, shared);
-	pair = MemoryContextAlloc(filter->query_context, 2 * sizeof(void *));
-	pair[0] = filter;
-	pair[1] = shared;
-	on_dsm_detach(context->seg, collect_figures, PointerGetDatum(pair));
 }
 
 void
@@ -140,10 +109,7 @@ detach_shared_filter(JoinFilter *filter)
 {
 	if (filter->shared == NULL)
 		return;
-	sum_probes(filter);
-	pg_atomic_fetch_add_u64(&filter->shared->probed, filter->probed);
-	pg_atomic_fetch_add_u64(&filter->shared->dropped, filter->dropped);
-	filter->probed = filter->dropped = 0;
+	filter->keys = pg_atomic_read_u64(&filter->shared->keys);
 	filter->shared = NULL;
 	filter->bits = NULL;
 	filter->ready = false;

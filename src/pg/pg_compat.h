@@ -107,6 +107,12 @@
 typedef int SysCacheIdentifier;
 #endif
 
+/* PostgreSQL 19 distinguishes what it counts in a node from what it counts elsewhere. */
+#if PG_VERSION_NUM < 190000
+#define NodeInstrumentation Instrumentation
+#define WorkerNodeInstrumentation WorkerInstrumentation
+#endif
+
 /* PostgreSQL 19 tells the planner what EXPLAIN wants. */
 #if PG_VERSION_NUM < 190000
 #define PLANNER_PARAMETERS \

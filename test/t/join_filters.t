@@ -6,7 +6,9 @@ JOIN_QUERIES is the number of random queries, and JOIN_SEED the first one's seed
 """
 
 import os
+import re
 import time
+from xml.etree import ElementTree
 
 from join_queries import Queries, tables
 from session import Session, each, in_thread, run
@@ -49,7 +51,7 @@ def compare(seed, counts):
         if expected[0] == "00000" and queries.maybe(0.25):
             plan = session.explain(query, ", ANALYZE, TIMING off")
             counts["explained"] += 1
-            counts["filtered"] += any("Filter Name" in node for node in plan)
+            counts["filtered"] += any("Join Filter Name" in node for node in plan)
             counts["dropping"] += dropped(plan) > 0
             counts["removed"] += any(node.get("Probes Removed", 0) > 0 for node in plan)
         if got != expected:
@@ -84,7 +86,7 @@ def both(query, settings=HASH_ONLY, filtered=True, **parameters):
         session.ask(FORCE)
         plan = session.explain(query)
         if filtered is not None:
-            same(any("Filter Name" in node for node in plan), filtered,
+            same(any("Join Filter Name" in node for node in plan), filtered,
                  f"a filter is {'' if filtered else 'not '}placed")  # fmt: skip
         got = session.attempt(query)
         ok(sorted(got[0]) == sorted(expected[0]) and got[1] == expected[1],
@@ -281,7 +283,7 @@ def test_memory():
             same(session.ask(f"SELECT count(*) FROM probing JOIN {inner} AS m USING (k)"), [str(rows // 3)],
                  f"the result with {rows} keys")  # fmt: skip
             plan = session.explain(f"SELECT FROM probing JOIN {inner} AS m USING (k)", ", ANALYZE, TIMING off")
-            builds = [node for node in plan if "Filter Name" in node]
+            builds = [node for node in plan if "Join Filter Name" in node]
             same(len(builds), 1, f"a filter for {rows} keys")
             for node in builds:
                 ok(node["Filter Size"] <= 16, "its size", node["Filter Size"])
@@ -299,7 +301,7 @@ def test_large_shared_filter():
                          WHERE relname IN ('inner_guess', 'outer_guess')""")  # fmt: skip
             plan = session.explain("SELECT FROM outer_guess JOIN inner_guess USING (k)")
             session.ask("ROLLBACK")
-            same(any("Filter Name" in node for node in plan), filtered, f"a filter for {rows} rows")
+            same(any("Join Filter Name" in node for node in plan), filtered, f"a filter for {rows} rows")
             ok(any(node.get("Parallel Aware") and node["Node Type"] == "Hash" for node in plan), "in a Parallel Hash")
 
 
@@ -313,7 +315,7 @@ def test_failing_search():
             same(session.attempt(query)[1], RESULT_OF_TIMEOUT, "a statement is cancelled while it searches")
             other.ask("ROLLBACK")
         session.ask("SET statement_timeout = 0")
-        ok(any("Filter Name" in node for node in session.explain(query)), "the next one has a filter")
+        ok(any("Join Filter Name" in node for node in session.explain(query)), "the next one has a filter")
 
 
 def test_jit():
@@ -349,18 +351,77 @@ def test_no_segment():
     same(len(rows), 1, "all joins have the same result")
 
 
+def figures_of(nodes):
+    """Asserts that the figures of the only filter of a plan are those of the scan that probes it, whose condition is
+    nothing but the probe, in all processes; returns the build node."""
+    (build,) = [node for node in nodes if "Join Filter Name" in node]
+    (scan,) = [node for node in nodes if "bloom_join_filter" in node.get("Filter", "")]
+    loops = scan["Actual Loops"]
+    # EXPLAIN divides the rows by the loops, and rounds them
+    ok(abs(scan["Rows Removed by Filter"] * loops - build["Rows Dropped"]) <= loops / 2, "all dropped rows are counted",
+       scan, build)  # fmt: skip
+    read = (scan["Actual Rows"] + scan["Rows Removed by Filter"]) * loops
+    # each process of a join that reads an outer row before it builds the filter lets that pass
+    ok(abs(read - build["Rows Probed"]) <= 2 * loops, "and all probed rows", scan, build)
+    return build
+
+
+WORKER = r" *Worker \d:  Rows Probed: \d+  Rows Dropped: \d+  Probes Removed: 0"
+
+
 def test_figures_of_workers():
-    """The figures of a Parallel Hash are those of all participants, also if a LIMIT ends them."""
-    workers = """SET max_parallel_workers_per_gather = 2; SET enable_mergejoin = off; SET enable_nestloop = off;
-        SET parallel_leader_participation = off; SET bloomtype.join_filters = force;"""
-    with Session(workers) as session:
-        plan = session.explain("SELECT count(*) FROM pairs JOIN few USING (k)", ", ANALYZE, TIMING off")
-        for node in [node for node in plan if "Filter Name" in node]:
-            same(node["Rows Probed"], 10000, "all rows were probed")
-            ok(9900 <= node["Rows Dropped"] <= 9998, "and nearly all dropped", node["Rows Dropped"])
-        ok(any(node.get("Parallel Aware") and "Filter Name" in node for node in plan), "below a Parallel Hash", plan)
+    """Fails if the figures of a filter miss those of a worker, also if a LIMIT ends it, or if it runs several times."""
+    join = "SELECT count(*) AS n FROM pairs JOIN few USING (k)"
+    queries = (join, "SELECT p.i FROM pairs AS p JOIN few USING (k) LIMIT 1",
+               f"SELECT v, n FROM (VALUES (1), (2), (3)) AS v (v) LEFT JOIN ({join}) AS q ON true")  # fmt: skip
+    for shared in "on", "off":
+        for leader in "on", "off":
+            with Session(FORCE + f"""SET max_parallel_workers_per_gather = 2; SET enable_mergejoin = off;
+                         SET enable_nestloop = off; SET enable_material = off; SET enable_parallel_hash = {shared};
+                         SET parallel_leader_participation = {leader};""") as session:  # fmt: skip
+                for query in queries:
+                    nodes = session.explain(query, ", ANALYZE, VERBOSE, TIMING off")
+                    ok(any(node["Node Type"] == "Gather" for node in nodes), f"{shared}, {leader}: {query}")
+                    build = figures_of(nodes)
+                    same(build["Parallel Aware"], shared == "on", "the filter is one of all processes, or of each")
+                    ok(shared == "off" or build["Keys Added"] == 1, "with the keys of all", build)
+                    for figure in "Rows Probed", "Rows Dropped", "Probes Removed":
+                        of_workers = sum(worker[figure] for worker in build["Join Filter Workers"])
+                        ok(of_workers == build[figure] if leader == "off" else of_workers <= build[figure],
+                           f"{figure} of each worker", build)  # fmt: skip
+                text = session.ask(f"EXPLAIN (ANALYZE, VERBOSE, COSTS off, TIMING off) {join}")
+                ok(leader == "on" or any(re.fullmatch(WORKER, line) for line in text), "as text", *text)
+
+
+def test_explain():
+    """What EXPLAIN shows in each format, at the build node and, where the server can, at the scan."""
+    query = "SELECT count(*) FROM pairs AS p JOIN few AS f USING (k)"
+    with Session(HASH_ONLY + FORCE) as session:
+        at_scan = session.connection.info.server_version >= 180000
+        lines = [line.strip() for line in session.ask(f"EXPLAIN (ANALYZE, COSTS off, TIMING off) {query}")]
+        lines = [line for line in lines if re.match("(Join Filter|Rows Probed|Probes|Keys|Filter Size)", line)]
+        figures = ["Rows Probed: 9999", "Probes Removed: 0"]
+        same(lines, (["Join Filter $0 On: p.k", *figures] if at_scan else [])
+             + ["Join Filter $0 Built From: f.k", "Keys Added: 1", "Filter Size: 1 kB", *figures], "text")  # fmt: skip
+        nodes = session.explain(query, ", ANALYZE, TIMING off")
+        build = figures_of(nodes)
+        same([build[key] for key in ("Join Filter Name", "Join Filter Built From", "Keys Added", "Filter Size")],
+             ["$0", ["f.k"], 1, 1], "JSON")  # fmt: skip
+        figures = {key: build[key] for key in ("Rows Probed", "Rows Dropped", "Probes Removed")}
+        expected = [{"Join Filter Name": "$0", "Join Filter On": ["p.k"], **figures}] if at_scan else []
+        same([one for node in nodes for one in node.get("Join Filters", [])], expected, "JSON at the scan")
+        (yaml,) = session.ask(f"EXPLAIN (FORMAT yaml) {query}")
+        lines = [line.strip() for line in yaml.split("\n") if re.search("Join Filter|p\\.k\"$|f\\.k\"$", line)]
+        same(lines, ["Join Filters:", '- Join Filter Name: "$0"', "Join Filter On:", '- "p.k"'] * at_scan
+             + ['Custom Plan Provider: "Bloom Join Filter"', 'Join Filter Name: "$0"', "Join Filter Built From:", '- "f.k"'],
+             "YAML")  # fmt: skip
+        session.ask("SET bloomtype.join_filter_window = 10")
+        (plan,) = session.ask("EXPLAIN (FORMAT xml, ANALYZE) SELECT FROM pairs AS p JOIN wanted USING (k)")
+        namespace = {"e": "http://www.postgresql.org/2009/explain"}
+        removed = [one.text for one in ElementTree.fromstring(plan).findall(".//e:Probes-Removed", namespace)]
+        same(removed, ["1"] * (1 + at_scan), "a probe that was removed, in XML")
 
 
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side, test_reevaluated_rows,
-    test_cached_plans, test_cursors, test_cursor_of_another_role, test_loading, test_memory, test_large_shared_filter, test_failing_search, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
-    test_random_queries)  # fmt: skip
+    test_cached_plans, test_cursors, test_cursor_of_another_role, test_loading, test_memory, test_large_shared_filter, test_failing_search, test_jit, test_parallel_hash, test_no_segment,
+    test_figures_of_workers, test_explain, test_random_queries)  # fmt: skip
