@@ -184,14 +184,13 @@ extern void explain_filter_build(CustomScanState *node, List *ancestors, Explain
  * The probe: probe.c, probe_removal.c
  */
 
-/* A call of the probe in the condition of a scan. */
+/* A probe in the condition of a scan. */
 typedef struct ProbeSite
 {
 	JoinFilter *filter;
-	PlanState  *scan;			/* NULL if the call must stay in its condition */
-	Oid			role;			/* whose rights were checked for the condition */
-	Node	   *clause;
+	struct ProbedCondition *condition;
 	bool		removed;
+	AttrNumber	columns[MAX_JOIN_KEYS];
 	FmgrInfo	functions[MAX_JOIN_KEYS];
 
 	/* what it drops: see judge_probe() */
@@ -203,11 +202,22 @@ typedef struct ProbeSite
 	int			failures;		/* windows in a row that did not pay */
 } ProbeSite;
 
+/* The condition of a scan with probes, which stand in the order of the plan. */
+typedef struct ProbedCondition
+{
+	PlanState  *scan;
+	ExprState  *rest;			/* the clauses before the probes, or NULL */
+	int			last_column;	/* that a probe needs */
+	int			nsites;
+	ProbeSite	sites[FLEXIBLE_ARRAY_MEMBER];
+} ProbedCondition;
+
 /* The probe of a clause, or NULL: its first argument points to a filter. */
 extern FuncExpr *as_probe(Node *clause);
 
-/* The site of a call: a condition that is compiled anew finds what it had. */
-extern ProbeSite *get_probe_site(JoinFilter *filter, Node *clause);
+/* Starts a probe of these columns of a scan. */
+extern void start_probe(ProbeSite *site, JoinFilter *filter, List *columns);
+extern Datum eval_probes(ExprState *state, ExprContext *econtext, bool *is_null);
 
 /* Tells filters which scans probe them, after ExecutorStart. */
 extern void link_join_filters(QueryDesc *query);
@@ -215,7 +225,6 @@ extern void link_join_filters(QueryDesc *query);
 /* Adds what the probes have counted to the figures of their filter. */
 extern void sum_probes(JoinFilter *filter);
 
-extern bool can_remove_probe(const ProbeSite *site);
 extern void remove_probe(ProbeSite *site);
 
 /*

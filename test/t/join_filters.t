@@ -252,6 +252,17 @@ def test_cursor_of_another_role():
     each("DROP FUNCTION permitted", "DROP OWNED BY opener, fetcher", "DROP ROLE opener, fetcher")
 
 
+def test_removal_beside_subplan():
+    """Fails if a probe stays because the scan's other conditions cannot be compiled twice."""
+    query = "SELECT count(*) FROM pairs AS p JOIN wanted USING (k) WHERE p.i NOT IN (SELECT k FROM few)"
+    settings = HASH_ONLY + "SET bloomtype.join_filter_window = 16;"
+    both(query, settings)
+    with Session(settings + FORCE) as session:
+        plan = session.explain(query, ", ANALYZE, TIMING off")
+        ok(any("NOT (hashed SubPlan" in node.get("Filter", "") for node in plan), "a subplan beside the probe", plan)
+        same([node["Probes Removed"] for node in plan if "Filter Name" in node], [1], "the probe is removed")
+
+
 def test_loading():
     """The library comes with the session, or with the first function of the extension."""
     before = Session.settings
@@ -362,5 +373,5 @@ def test_figures_of_workers():
 
 
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side, test_reevaluated_rows,
-    test_cached_plans, test_cursors, test_cursor_of_another_role, test_loading, test_memory, test_large_shared_filter, test_failing_search, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
+    test_cached_plans, test_cursors, test_cursor_of_another_role, test_removal_beside_subplan, test_loading, test_memory, test_large_shared_filter, test_failing_search, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
     test_random_queries)  # fmt: skip
