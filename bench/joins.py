@@ -414,8 +414,10 @@ FORCED = "bloomtype.join_filters = force"
 # Probes are never judged, and plans join in the order of the query.
 PRICING = ("bloomtype.join_filter_window = 16777216", "join_collapse_limit = 1", "enable_mergejoin = off",
            "enable_nestloop = off", *SERIAL)  # fmt: skip
-INNER = {"1k": 1000, "10k": 10000, "100k": 100000, "1m": 1000000, "3m": 3000000}
-PRICED = "SELECT count(*), sum(o.v) FROM %s JOIN inner_%s AS i ON i.id = o.k%s"
+# Keys by size; the planner builds from the smaller side.
+INNER = {"1k": 1000, "10k": 10000, "100k": 100000, "1m": 1000000, "2m": 2000000}
+INNER = {key: min(number, FEWER * 2 // 3) for key, number in INNER.items()}
+PRICED = "SELECT count(*), sum(o.v) FROM %s JOIN %s AS i ON i.id = o.k%s"
 # The outer side, from a table to be named.
 SCAN = "{0} AS o"
 JOIN = "({0} AS o JOIN inner_1k AS j ON j.id = o.t)"
@@ -423,7 +425,7 @@ TWO_JOINS = "({0} AS o JOIN inner_1k AS j ON j.id = o.t JOIN inner_1k AS l ON l.
 SORT = "(SELECT * FROM {0} ORDER BY t OFFSET 0) AS o"
 GROUP = "(SELECT k{1}, sum(v) AS v FROM {0} GROUP BY k{1}) AS o"
 PRICES = [("a scan", SCAN, key, "1GB") for key in INNER] + [
-    ("a scan, spilling", SCAN, "1m", "16MB"), ("a scan, spilling", SCAN, "3m", "16MB"),
+    ("a scan, spilling", SCAN, "1m", "16MB"), ("a scan, spilling", SCAN, "2m", "16MB"),
     ("a join", JOIN, "10k", "1GB"), ("a join", JOIN, "1m", "1GB"), ("two joins", TWO_JOINS, "10k", "1GB"),
     ("a sort", SORT, "10k", "1GB"), ("a sort on disk", SORT, "10k", "16MB"),
     ("groups", GROUP, "10k", "1GB"), ("groups", GROUP, "1m", "1GB"),
@@ -434,8 +436,14 @@ def price(session, outer, key, work_mem):
     """For each turn the nanoseconds for a key of a build, for a row of a probe, and those that a dropped row saves.
     All rows of one table pass, and none of another."""
     session.ask("SET work_mem = '%s'" % work_mem)
-    joins = [PRICED % (way.format(table, key), key, key)
+    # The planner must not take the groups for the smaller side.
+    inner = ("(SELECT id FROM inner_%s WHERE id = id + 0)" if outer == GROUP else "inner_%s") % key
+    joins = [PRICED % (way.format(table, key), inner, key)
              for way, table in ((SCAN, "single"), (outer, "hits"), (outer, "misses"))]  # fmt: skip
+    session.ask("SET " + FORCED)
+    for sql in joins:
+        if not any("bloom_join_filter(" in node.get("Filter", "") and node["Alias"] != "i" for node in session.explain(sql)):
+            raise SystemExit("the plan does not probe the outer side: " + sql)
     result = []
     for times in turns_of(session, [(sql, mode) for sql in joins for mode in (OFF, FORCED)]):
         single, hits, misses = ([times[i][1] * 1e9, times[i + 1][1] * 1e9] for i in (0, 2, 4))
@@ -465,7 +473,7 @@ def prices(session):
     for name, outer, key, work_mem in PRICES:
         with Session(*PRICING) as fresh:
             figures = zip(*price(fresh, outer, key, work_mem))
-        print("%-40s %-22s %-22s %s" % ("%s, %s keys" % (name, key), *("%.3g (%.3g to %.3g)" % interval(each)
+        print("%-40s %-22s %-22s %s" % ("%s, %d keys" % (name, INNER[key]), *("%.3g (%.3g to %.3g)" % interval(each)
                                                                       for each in figures)), flush=True)  # fmt: skip
     session.ask("DROP TABLE hits, misses, single, " + ", ".join("inner_" + key for key in INNER))
 

@@ -249,7 +249,7 @@ typedef struct Place
 	Plan	   *scan;
 	List	   *keys;			/* in terms of the scan */
 	int			parameter;
-	double		passing;		/* expected share of rows */
+	double		rank;			/* among the probes of the scan, the least first */
 } Place;
 
 /* What is known of the way from a join down to the scans. */

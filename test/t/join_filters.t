@@ -6,6 +6,7 @@ JOIN_QUERIES is the number of random queries, and JOIN_SEED the first one's seed
 """
 
 import os
+import re
 import time
 
 from join_queries import Queries, tables
@@ -314,6 +315,22 @@ def test_large_shared_filter():
             ok(any(node.get("Parallel Aware") and node["Node Type"] == "Hash" for node in plan), "in a Parallel Hash")
 
 
+def test_order_of_probes():
+    """Fails if a large filter is probed before a small one that drops nearly as many rows."""
+    each("CREATE TABLE star AS SELECT i % 1000 AS small, i % 1000 AS large FROM generate_series(1, 10000) AS i",
+         "CREATE TABLE small_point AS SELECT generate_series(0, 999) AS id", "CREATE TABLE large_point AS TABLE small_point",
+         "ALTER TABLE small_point ADD PRIMARY KEY (id)", "ALTER TABLE large_point ADD PRIMARY KEY (id)",
+         "ANALYZE star, small_point, large_point")  # fmt: skip
+    query = "SELECT FROM star JOIN small_point AS s ON s.id = small JOIN large_point AS l ON l.id = large WHERE s.id < {} AND l.id < {}"
+    for shares, first in ((200, 180), "small"), ((700, 20), "large"):
+        with Session(HASH_ONLY + FORCE + "SET work_mem = '4GB';") as session:
+            session.each("BEGIN", """UPDATE pg_class SET reltuples = CASE relname WHEN 'star' THEN 1e9 ELSE 1e8 END
+                         WHERE relname IN ('star', 'large_point')""")  # fmt: skip
+            (condition,) = [node["Filter"] for node in session.explain(query.format(*shares)) if node.get("Alias") == "star"]
+            session.ask("ROLLBACK")
+            same(re.findall("small|large", condition)[:1], [first], "the filter that a scan probes first")
+
+
 def test_failing_search():
     """Fails if a session whose search for the probe was cancelled takes it for missing."""
     query = "SELECT FROM pairs JOIN few USING (k)"
@@ -373,5 +390,5 @@ def test_figures_of_workers():
 
 
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side, test_reevaluated_rows,
-    test_cached_plans, test_cursors, test_cursor_of_another_role, test_removal_beside_subplan, test_loading, test_memory, test_large_shared_filter, test_failing_search, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
+    test_cached_plans, test_cursors, test_cursor_of_another_role, test_removal_beside_subplan, test_loading, test_memory, test_large_shared_filter, test_order_of_probes, test_failing_search, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
     test_random_queries)  # fmt: skip
