@@ -144,7 +144,7 @@ explain_probe(PlanState *scan, FuncExpr *probe, List *ancestors, ExplainState *e
 {
 	int			parameter = linitial_node(Param, probe->args)->paramid;
 	JoinFilter *filter = filter_of_probe(scan->state, probe);
-	ProbeSite  *site = filter == NULL ? NULL : find_probe_site(filter, (Node *) probe);
+	ProbeSite  *site = filter == NULL ? NULL : find_probe_site(filter, probe);
 
 	ExplainOpenGroup("Join Filter", NULL, true, es);
 	explain_keys("On", parameter, list_copy_tail(probe->args, 1), scan, ancestors, es);

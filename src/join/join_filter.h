@@ -195,14 +195,14 @@ extern void explain_probing_scans(void);
  * The probe: probe.c, probe_removal.c
  */
 
-/* A call of the probe in the condition of a scan. */
+/* A probe in the condition of a scan. */
 typedef struct ProbeSite
 {
 	JoinFilter *filter;
-	PlanState  *scan;			/* NULL if the call must stay in its condition */
-	Oid			role;			/* whose rights were checked for the condition */
-	Node	   *clause;
+	FuncExpr   *probe;			/* in the plan */
+	struct ProbedCondition *condition;
 	bool		removed;
+	AttrNumber	columns[MAX_JOIN_KEYS];
 	FmgrInfo	functions[MAX_JOIN_KEYS];
 
 	uint64		probed;			/* in the windows before this one */
@@ -217,17 +217,27 @@ typedef struct ProbeSite
 	int			failures;		/* windows in a row that did not pay */
 } ProbeSite;
 
+/* The condition of a scan with probes, which stand in the order of the plan. */
+typedef struct ProbedCondition
+{
+	PlanState  *scan;
+	ExprState  *rest;			/* the clauses before the probes, or NULL */
+	int			last_column;	/* that a probe needs */
+	int			nsites;
+	ProbeSite	sites[FLEXIBLE_ARRAY_MEMBER];
+} ProbedCondition;
+
 /* The probe of a clause, or NULL: its first argument points to a filter. */
 extern FuncExpr *as_probe(Node *clause);
 
 /* The filter of a running query that a probe asks, or NULL. */
 extern JoinFilter *filter_of_probe(const EState *estate, const FuncExpr *probe);
 
-/* The site of a call, or NULL. */
-extern ProbeSite *find_probe_site(const JoinFilter *filter, const Node *clause);
+/* The site of a probe, or NULL if its scan is not linked. */
+extern ProbeSite *find_probe_site(const JoinFilter *filter, const FuncExpr *probe);
 
-/* Makes one if there is none: a condition that is compiled anew finds what it had. */
-extern ProbeSite *get_probe_site(JoinFilter *filter, Node *clause);
+extern void start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe);
+extern Datum eval_probes(ExprState *state, ExprContext *econtext, bool *is_null);
 
 /* Tells filters which scans probe them, after ExecutorStart. */
 extern void link_join_filters(QueryDesc *query);
@@ -237,7 +247,6 @@ extern ProbeFigures figures_of_probe(const ProbeSite *site);
 /* Those of all probes of a filter, in this process. */
 extern ProbeFigures count_probes(const JoinFilter *filter);
 
-extern bool can_remove_probe(const ProbeSite *site);
 extern void remove_probe(ProbeSite *site);
 
 /*
@@ -262,7 +271,7 @@ typedef struct Place
 	Plan	   *scan;
 	List	   *keys;			/* in terms of the scan */
 	int			parameter;
-	double		passing;		/* expected share of rows */
+	double		rank;			/* among the probes of the scan, the least first */
 } Place;
 
 /* What is known of the way from a join down to the scans. */

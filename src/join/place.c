@@ -3,8 +3,9 @@
  *		Finds the hash joins of a finished plan, and decides which get a filter.
  *
  * A filter must be expected to save more than it costs.  What a dropped row saves, and the
- * prices, are in nanoseconds of a processor of 2020: only their ratios matter.  Where the
- * planner's estimates say nothing, the probe is placed, and the execution decides.
+ * prices, are in nanoseconds of one processor: only their ratios matter.  doc/performance.md
+ * says how they were measured.  Where the planner's estimates say nothing, the probe is
+ * placed, and the execution decides.
  */
 #include "pg/pg_compat.h"
 
@@ -24,18 +25,21 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#define PROBE_PRICE			18	/* of a row */
+#define PROBE_PRICE			14	/* of a row */
+#define MEDIUM_PROBE_PRICE	20	/* by a filter that a fast cache does not hold */
+#define LARGE_PROBE_PRICE	29	/* by a filter that most caches do not hold */
 #define BUILD_PRICE			25	/* of an inner row */
 #define TINY_JOIN_SAVES		32	/* the hash table fits into a fast cache */
 #define JOIN_SAVES			60
 #define SPILLING_JOIN_SAVES	250
-#define NODE_SAVES			30	/* for each node that the row does not reach */
+#define NODE_SAVES			60	/* for each node that the row does not reach */
 #define BLOCKING_SAVES		150	/* one of them sorts, groups or hashes */
 #define MOST_PASSING		0.85	/* share of the rows, whatever a dropped one saves */
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
 #define SHORTCUT_SHARE		0.1 /* of the outer side's cost, to give up the shortcut */
 
-#define TINY_TABLE			(512 * 1024)	/* bytes */
+#define TINY_TABLE			(512 * 1024)	/* bytes, of a hash table or filter */
+#define LARGE_FILTER		(4 * 1024 * 1024)
 #define ROW_OVERHEAD		40	/* bytes of a row in a hash table */
 
 typedef struct Walk
@@ -184,6 +188,19 @@ plan_filter(const HashJoin *join, const Way *way, int parameter, double saving)
 	};
 }
 
+/*
+ * What probes cost for each row that they drop, by which those of a scan are ordered.  A
+ * filter beyond the fast caches waits for memory.
+ */
+static double
+rank_of_probe(const Plan *inner, double passing)
+{
+	Size		bytes = (Size) blocks_for_keys(inner->plan_rows, MaxAllocHugeSize) * BF_BLOCK_BYTES;
+	double		price = bytes > LARGE_FILTER ? LARGE_PROBE_PRICE : bytes > TINY_TABLE ? MEDIUM_PROBE_PRICE : PROBE_PRICE;
+
+	return price / Max(0.01, 1 - passing);
+}
+
 /* False if the filter would be too large. */
 static bool
 insert_build(Walk *walk, HashJoin *join, const Way *way, double passing, double saving)
@@ -206,7 +223,7 @@ insert_build(Walk *walk, HashJoin *join, const Way *way, double passing, double 
 		Place	   *place = lfirst(cell);
 
 		place->parameter = parameter;
-		place->passing = passing;
+		place->rank = rank_of_probe(build->scan.plan.lefttree, passing);
 	}
 	walk->places = list_concat(walk->places, way->places);
 	return true;
@@ -350,10 +367,10 @@ survey_plan(Walk *walk, const Plan *plan)
 }
 
 static int
-compare_passing(const ListCell *a, const ListCell *b)
+compare_ranks(const ListCell *a, const ListCell *b)
 {
-	double		first = ((const Place *) lfirst(a))->passing;
-	double		second = ((const Place *) lfirst(b))->passing;
+	double		first = ((const Place *) lfirst(a))->rank;
+	double		second = ((const Place *) lfirst(b))->rank;
 
 	return first < second ? -1 : first > second;
 }
@@ -388,7 +405,7 @@ depend_on_function(PlannedStmt *stmt, Oid function)
 	stmt->invalItems = lappend(stmt->invalItems, item);
 }
 
-/* The most selective filter of a scan comes first. */
+/* The probe of a scan that drops most for its price comes first. */
 static void
 add_conditions(Walk *walk, Oid probe)
 {
@@ -396,7 +413,7 @@ add_conditions(Walk *walk, Oid probe)
 
 	if (walk->places == NIL)
 		return;
-	list_sort(walk->places, compare_passing);
+	list_sort(walk->places, compare_ranks);
 	foreach(cell, walk->places)
 		add_condition(lfirst(cell), probe);
 	depend_on_function(walk->stmt, probe);

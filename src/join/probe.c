@@ -1,8 +1,13 @@
 /*
  * probe.c
- *		The probe: an SQL function in the condition of a scan.
+ *		The probes of a scan, which drop its rows.
  *
- * It passes a row unless the filter proves that its join drops it.  It counts what it
+ * In the plan a probe is a call of an SQL function at the end of the scan's condition.  The
+ * call itself passes all rows, which is right wherever the scan is not linked to the
+ * filter, as in EvalPlanQual.  A linked scan has a condition of ours instead, which saves
+ * the steps of the expression interpreter.
+ *
+ * A probe passes a row unless the filter proves that its join drops it.  It counts what it
  * drops, and a probe that does not pay pauses and is at last removed.
  */
 #include "pg/pg_compat.h"
@@ -10,9 +15,8 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "join/join_filter.h"
-#include "nodes/nodeFuncs.h"
 
-#define WINDOWS_PER_PAUSE	16	/* at first; each pause is twice as long as the one before */
+#define WINDOWS_PER_PAUSE	4	/* at first; each pause is twice as long as the one before */
 #define LONGEST_PAUSE		(4 * 1024 * 1024)
 #define FAILURES_TO_REMOVE	3
 
@@ -37,21 +41,19 @@ start_window(ProbeSite *site)
 	site->seen = site->passed = 0;
 }
 
-static ProbeSite *
-make_site(JoinFilter *filter, Node *clause)
+void
+start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe)
 {
-	MemoryContext caller = MemoryContextSwitchTo(filter->query_context);
-	ProbeSite  *site = palloc0(sizeof(ProbeSite));
-
 	site->filter = filter;
-	site->clause = clause;
+	site->probe = probe;
 	for (int i = 0; i < filter->nkeys; i++)
+	{
+		site->columns[i] = plain_column(list_nth(probe->args, i + 1))->varattno;
 		fmgr_info(filter->outer[i].function, &site->functions[i]);
+	}
 	site->next_pause = (uint32) Min((uint64) join_filter_window * WINDOWS_PER_PAUSE, LONGEST_PAUSE);
 	start_window(site);
 	filter->probes = lappend(filter->probes, site);
-	MemoryContextSwitchTo(caller);
-	return site;
 }
 
 JoinFilter *
@@ -62,7 +64,7 @@ filter_of_probe(const EState *estate, const FuncExpr *probe)
 }
 
 ProbeSite *
-find_probe_site(const JoinFilter *filter, const Node *clause)
+find_probe_site(const JoinFilter *filter, const FuncExpr *probe)
 {
 	ListCell   *cell;
 
@@ -70,54 +72,37 @@ find_probe_site(const JoinFilter *filter, const Node *clause)
 	{
 		ProbeSite  *site = lfirst(cell);
 
-		if (site->clause == clause)
+		if (site->probe == probe)
 			return site;
 	}
 	return NULL;
 }
 
-ProbeSite *
-get_probe_site(JoinFilter *filter, Node *clause)
-{
-	ProbeSite  *site = find_probe_site(filter, clause);
-
-	return site != NULL ? site : make_site(filter, clause);
-}
-
 /*
- * Can the filter answer?  EvalPlanQual runs a copy of the plan with copies of the
- * parameters, for rows that the filter's join may never have seen.  While a change of
- * parameters has not reached the inner side, the filter is that of the old ones.
+ * Can the filter answer?  While a change of parameters has not reached the inner side, the
+ * filter is that of the old ones.
  */
 static inline bool
-is_usable(const JoinFilter *filter, const FmgrInfo *function)
+is_usable(const JoinFilter *filter)
 {
-	if (filter == NULL || filter->query_context != function->fn_mcxt)
-		return false;
 	return filter->ready && filter->hash != NULL && filter->hash->chgParam == NULL &&
 		(filter->shared == NULL || !shared_filter_is_full(filter));
 }
 
-/* A row passes before the filter is ready: the rows of its group must then pass, too. */
-static void
-note_early_row(JoinFilter *filter, const FmgrInfo *function)
-{
-	if (filter != NULL && filter->query_context == function->fn_mcxt && filter->plan->whole)
-		filter->spoiled = true;
-}
-
 /* False if the filter proves that no inner row has these keys. */
 static inline bool
-may_match(ProbeSite *site, FunctionCallInfo fcinfo)
+may_match(ProbeSite *site, const TupleTableSlot *slot)
 {
 	const JoinFilter *filter = site->filter;
 	uint64		hash = 0;
 
 	for (int i = 0; i < filter->nkeys; i++)
 	{
-		if (fcinfo->args[i + 1].isnull)
+		int			column = site->columns[i] - 1;
+
+		if (slot->tts_isnull[column])
 			return false;		/* the join's operators are strict */
-		hash = hash_join_key(&filter->outer[i], &site->functions[i], fcinfo->args[i + 1].value, hash);
+		hash = hash_join_key(&filter->outer[i], &site->functions[i], slot->tts_values[column], hash);
 	}
 	return bf_test_all(filter->bits + bf_block_offset(&filter->shape, hash), BF_BLOCK_BITS, JOIN_FILTER_K, hash);
 }
@@ -163,10 +148,7 @@ give_up_groups(JoinFilter *filter)
 	filter->spoiled = true;
 	filter->ready = false;
 	foreach(cell, filter->probes)
-	{
-		if (can_remove_probe(lfirst(cell)))
-			remove_probe(lfirst(cell));
-	}
+		remove_probe(lfirst(cell));
 }
 
 /*
@@ -193,36 +175,61 @@ judge_probe(ProbeSite *site)
 		return;
 	site->pause = site->next_pause;
 	site->next_pause = Min(site->next_pause * 2, LONGEST_PAUSE);
-	if (site->failures >= FAILURES_TO_REMOVE && can_remove_probe(site))
+	if (site->failures >= FAILURES_TO_REMOVE)
 		remove_probe(site);
 }
 
-/* bloom_join_filter(filter, key, ...): may the filter's join find a match for these keys? */
+/*
+ * May the row be in the result of the filter's join?  A row that passes before a filter is
+ * ready takes the rows of its group with it.
+ */
+static inline bool
+passes(ProbeSite *site, const TupleTableSlot *slot)
+{
+	bool		result;
+
+	if (site->removed)
+		return true;
+	if (unlikely(!is_usable(site->filter)))
+	{
+		site->filter->spoiled |= site->filter->plan->whole;
+		return true;
+	}
+	if (site->pause > 0)
+	{
+		site->pause--;
+		return true;
+	}
+	result = may_match(site, slot);
+	site->passed += result;
+	if (unlikely(++site->seen >= site->window))
+		judge_probe(site);
+	return result;
+}
+
+/* The condition of a linked scan, as an ExprStateEvalFunc. */
+Datum
+eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
+{
+	ProbedCondition *condition = state->evalfunc_private;
+	TupleTableSlot *slot = econtext->ecxt_scantuple;
+
+	*is_null = false;
+	if (condition->rest != NULL && !ExecQual(condition->rest, econtext))
+		return BoolGetDatum(false);
+	slot_getsomeattrs(slot, condition->last_column);
+	for (int i = 0; i < condition->nsites; i++)
+	{
+		if (!passes(&condition->sites[i], slot))
+			return BoolGetDatum(false);
+	}
+	return BoolGetDatum(true);
+}
+
+/* bloom_join_filter(filter, key, ...): the probe of a scan that is not linked. */
 PG_FUNCTION_INFO_V1(join_filter_probe);
 Datum
 join_filter_probe(PG_FUNCTION_ARGS)
 {
-	FmgrInfo   *function = fcinfo->flinfo;
-	JoinFilter *filter = (JoinFilter *) DatumGetPointer(fcinfo->args[0].value);
-	ProbeSite  *site;
-	bool		passes;
-
-	if (unlikely(!is_usable(filter, function)))
-	{
-		note_early_row(filter, function);
-		PG_RETURN_BOOL(true);
-	}
-	site = function->fn_extra;
-	if (unlikely(site == NULL))
-		site = function->fn_extra = get_probe_site(filter, function->fn_expr);
-	if (site->pause > 0)
-	{
-		site->pause--;
-		PG_RETURN_BOOL(true);
-	}
-	passes = may_match(site, fcinfo);
-	site->passed += passes;
-	if (++site->seen >= site->window)
-		judge_probe(site);
-	PG_RETURN_BOOL(passes);
+	PG_RETURN_BOOL(true);
 }

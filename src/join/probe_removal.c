@@ -2,19 +2,15 @@
  * probe_removal.c
  *		Links between scans and the filters that they probe, and their end.
  *
- * A call that always returns true still costs a tenth of a cheap scan, so a probe that
- * does not pay is removed from the condition of the running scan.
+ * A condition that always returns true still costs a part of a cheap scan, so probes that
+ * do not pay are removed from the condition of the running scan.
  */
 #include "pg/pg_compat.h"
 
 #include "catalog/pg_type.h"
 #include "executor/execdesc.h"
-#include "jit/jit.h"
 #include "join/join_filter.h"
-#include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "utils/memutils.h"
 
 static bool
@@ -26,76 +22,91 @@ is_subplan(Node *node, void *context)
 		expression_tree_walker(node, is_subplan, context);
 }
 
-/*
- * Can the rest of a condition be compiled a second time?  Not with subplans, whose states
- * are listed in the scan's, nor with volatile functions, which may keep a state.
- */
-static bool
-is_removable(List *condition)
-{
-	return !is_subplan((Node *) condition, NULL) && !contain_volatile_functions((Node *) condition);
-}
-
-/* Is a clause a probe that has been removed? */
-static bool
-is_removed(EState *estate, Node *clause)
+/* The filter of a probe, or NULL: also for a clause that is none. */
+static JoinFilter *
+filter_of(const EState *estate, Node *clause)
 {
 	FuncExpr   *probe = as_probe(clause);
-	JoinFilter *filter = probe == NULL ? NULL : filter_of_probe(estate, probe);
-	ProbeSite  *site = filter == NULL ? NULL : find_probe_site(filter, clause);
 
-	return site != NULL && site->removed;
+	return probe == NULL ? NULL : filter_of_probe(estate, probe);
 }
 
 /*
- * The executor checks the right to execute functions when it compiles a condition.  Another
- * role than the one that opened a cursor may fetch from it, and need not have that right.
+ * Adds the rest of a condition.  One with subplans is not compiled a second time, because
+ * their states are listed in the scan's: then the calls of the probes stay in it.
  */
-bool
-can_remove_probe(const ProbeSite *site)
+static void
+add_rest(ProbedCondition *condition, List *rest)
 {
-	return site->scan != NULL && !site->removed && site->role == GetUserId();
+	PlanState  *scan = condition->scan;
+
+	condition->rest = is_subplan((Node *) rest, NULL) ? scan->qual : ExecInitQual(rest, scan);
+}
+
+/* Gives a scan the condition that eval_probes() evaluates. */
+static void
+set_condition(ProbedCondition *condition)
+{
+	ExprState  *state = makeNode(ExprState);
+
+	state->flags = EEO_FLAG_IS_QUAL;
+	state->expr = condition->scan->qual->expr;
+	state->parent = condition->scan;
+	state->evalfunc = eval_probes;
+	state->evalfunc_private = condition;
+	condition->scan->qual = state;
+}
+
+static void
+link_scan(PlanState *scan)
+{
+	ProbedCondition *condition = NULL;
+	List	   *clauses = scan->plan->qual;
+	List	   *rest = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		JoinFilter *filter = filter_of(scan->state, lfirst(cell));
+		ProbeSite  *site;
+
+		if (filter == NULL)
+		{
+			rest = lappend(rest, lfirst(cell));
+			continue;
+		}
+		if (condition == NULL)
+			condition = palloc0(offsetof(ProbedCondition, sites) + list_length(clauses) * sizeof(ProbeSite));
+		condition->scan = scan;
+		site = &condition->sites[condition->nsites++];
+		site->condition = condition;
+		start_probe(site, filter, as_probe(lfirst(cell)));
+		for (int i = 0; i < filter->nkeys; i++)
+			condition->last_column = Max(condition->last_column, site->columns[i]);
+	}
+	if (condition == NULL)
+		return;
+	add_rest(condition, rest);
+	set_condition(condition);
 }
 
 /*
- * Compiles the scan's condition without the probe.  The executor evaluates the old one to
- * its end, so that is not freed.  JIT compilation would cost more than it could gain, as
- * for VALUES in nodeValuesscan.c.
+ * From 18 a scan chooses at its start whether it has a condition, so that one without a
+ * rest stays.
  */
 void
 remove_probe(ProbeSite *site)
 {
-	PlanState  *scan = site->scan;
-	MemoryContext caller = MemoryContextSwitchTo(scan->state->es_query_cxt);
-	int			jit_flags = scan->state->es_jit_flags;
-	List	   *condition = NIL;
-	ListCell   *cell;
+	ProbedCondition *condition = site->condition;
 
 	site->removed = true;
-	foreach(cell, scan->plan->qual)
+	for (int i = 0; i < condition->nsites; i++)
 	{
-		if (!is_removed(scan->state, lfirst(cell)))
-			condition = lappend(condition, lfirst(cell));
+		if (!condition->sites[i].removed)
+			return;
 	}
-	if (condition == NIL && !SCANS_REREAD_CONDITION)
-		condition = list_make1(makeBoolConst(true, false));
-	scan->state->es_jit_flags = PGJIT_NONE;
-	scan->qual = ExecInitQual(condition, scan);
-	scan->state->es_jit_flags = jit_flags;
-	MemoryContextSwitchTo(caller);
-}
-
-static void
-link_probe(PlanState *scan, FuncExpr *probe)
-{
-	JoinFilter *filter = filter_of_probe(scan->state, probe);
-	ProbeSite  *site;
-
-	if (filter == NULL)
-		return;
-	site = get_probe_site(filter, (Node *) probe);
-	site->scan = is_removable(scan->plan->qual) ? scan : NULL;
-	site->role = GetUserId();
+	if (condition->rest != NULL || SCANS_REREAD_CONDITION)
+		condition->scan->qual = condition->rest;
 }
 
 /*
@@ -117,19 +128,11 @@ link_build(HashJoinState *join)
 static bool
 link_state(PlanState *state, void *context)
 {
-	ListCell   *cell;
-
 	if (state == NULL)
 		return false;
 	if (IsA(state, HashJoinState))
 		link_build((HashJoinState *) state);
-	foreach(cell, state->plan->qual)
-	{
-		FuncExpr   *probe = as_probe(lfirst(cell));
-
-		if (probe != NULL)
-			link_probe(state, probe);
-	}
+	link_scan(state);
 	return planstate_tree_walker(state, link_state, context);
 }
 

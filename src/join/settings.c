@@ -138,7 +138,7 @@ define_join_filters(void)
 							NULL, &join_filter_min_rows, 2000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("bloomtype.join_filter_window",
 							"Number of rows after which a scan judges whether a join filter pays.",
-							NULL, &join_filter_window, 4096, 1, 1 << 24, PGC_USERSET, 0, NULL, NULL, NULL);
+							NULL, &join_filter_window, 512, 1, 1 << 24, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("bloomtype");
 	register_filter_build();
 	CacheRegisterSyscacheCallback(PROCOID, forget_probe, (Datum) 0);

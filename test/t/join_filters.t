@@ -254,6 +254,17 @@ def test_cursor_of_another_role():
     each("DROP FUNCTION permitted", "DROP OWNED BY opener, fetcher", "DROP ROLE opener, fetcher")
 
 
+def test_removal_beside_subplan():
+    """Fails if a probe stays because the scan's other conditions cannot be compiled twice."""
+    query = "SELECT count(*) FROM pairs AS p JOIN wanted USING (k) WHERE p.i NOT IN (SELECT k FROM few)"
+    settings = HASH_ONLY + "SET bloomtype.join_filter_window = 16;"
+    both(query, settings)
+    with Session(settings + FORCE) as session:
+        plan = session.explain(query, ", ANALYZE, TIMING off")
+        ok(any("NOT (hashed SubPlan" in node.get("Filter", "") for node in plan), "a subplan beside the probe", plan)
+        same([node["Probes Removed"] for node in plan if "Filter Name" in node], [1], "the probe is removed")
+
+
 def test_loading():
     """The library comes with the session, or with the first function of the extension."""
     before = Session.settings
@@ -303,6 +314,22 @@ def test_large_shared_filter():
             session.ask("ROLLBACK")
             same(any("Join Filter Name" in node for node in plan), filtered, f"a filter for {rows} rows")
             ok(any(node.get("Parallel Aware") and node["Node Type"] == "Hash" for node in plan), "in a Parallel Hash")
+
+
+def test_order_of_probes():
+    """Fails if a large filter is probed before a small one that drops nearly as many rows."""
+    each("CREATE TABLE star AS SELECT i % 1000 AS small, i % 1000 AS large FROM generate_series(1, 10000) AS i",
+         "CREATE TABLE small_point AS SELECT generate_series(0, 999) AS id", "CREATE TABLE large_point AS TABLE small_point",
+         "ALTER TABLE small_point ADD PRIMARY KEY (id)", "ALTER TABLE large_point ADD PRIMARY KEY (id)",
+         "ANALYZE star, small_point, large_point")  # fmt: skip
+    query = "SELECT FROM star JOIN small_point AS s ON s.id = small JOIN large_point AS l ON l.id = large WHERE s.id < {} AND l.id < {}"
+    for shares, first in ((200, 180), "small"), ((700, 20), "large"):
+        with Session(HASH_ONLY + FORCE + "SET work_mem = '4GB';") as session:
+            session.each("BEGIN", """UPDATE pg_class SET reltuples = CASE relname WHEN 'star' THEN 1e9 ELSE 1e8 END
+                         WHERE relname IN ('star', 'large_point')""")  # fmt: skip
+            (condition,) = [node["Filter"] for node in session.explain(query.format(*shares)) if node.get("Alias") == "star"]
+            session.ask("ROLLBACK")
+            same(re.findall("small|large", condition)[:1], [first], "the filter that a scan probes first")
 
 
 def test_failing_search():
@@ -423,5 +450,6 @@ def test_explain():
 
 
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side, test_reevaluated_rows,
-    test_cached_plans, test_cursors, test_cursor_of_another_role, test_loading, test_memory, test_large_shared_filter, test_failing_search, test_jit, test_parallel_hash, test_no_segment,
+    test_cached_plans, test_cursors, test_cursor_of_another_role, test_removal_beside_subplan, test_loading, test_memory,
+    test_large_shared_filter, test_order_of_probes, test_failing_search, test_jit, test_parallel_hash, test_no_segment,
     test_figures_of_workers, test_explain, test_random_queries)  # fmt: skip
