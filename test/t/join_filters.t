@@ -262,7 +262,7 @@ def test_removal_beside_subplan():
     with Session(settings + FORCE) as session:
         plan = session.explain(query, ", ANALYZE, TIMING off")
         ok(any("NOT (hashed SubPlan" in node.get("Filter", "") for node in plan), "a subplan beside the probe", plan)
-        same([node["Probes Removed"] for node in plan if "Filter Name" in node], [1], "the probe is removed")
+        same([node["Probes Removed"] for node in plan if "Join Filter Name" in node], [1], "the probe is removed")
 
 
 def test_loading():
