@@ -1,6 +1,6 @@
 /*
  * way.c
- *		The way from a hash join down its outer side, to the scans that can drop rows.
+ *		The way from a join down its outer side, to the scans that can drop rows.
  *
  * A node lets a filter pass only if dropping input rows with certain keys does the same
  * as dropping its output rows with these keys.  Nodes that are not listed here stop it.
