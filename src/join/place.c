@@ -33,6 +33,7 @@
 #define BLOCKING_SAVES		150	/* one of them sorts, groups or hashes */
 #define MOST_PASSING		0.85	/* share of the rows, whatever a dropped one saves */
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
+#define MERGE_RATIO			10	/* of outer to inner rows, for a merge join of unknown share */
 #define SHORTCUT_SHARE		0.1 /* of the outer side's cost, to give up the shortcut */
 
 #define TINY_TABLE			(512 * 1024)	/* bytes */
@@ -166,9 +167,24 @@ most_passing(double saving)
 }
 
 /*
- * The share of the outer rows that the planner expects to find a match.  Where rows find
- * several, or the join returns rows of the inner side, the size of the result does not
- * tell: then a share that just pays.
+ * Can the share only be guessed?  Where outer rows find several matches, the size of the
+ * result says too little.  A merge join loses a tenth or more of its time by a filter that
+ * drops nothing, unless its inner side is small beside the outer one.
+ */
+static bool
+may_guess(const Sides *sides)
+{
+	const Join *join = sides->join;
+
+	if (IsA(join, MergeJoin))
+		return sides->outer->plan_rows >= MERGE_RATIO * sides->inner->plan_rows;
+	return join->jointype == JOIN_INNER && !join->inner_unique;
+}
+
+/*
+ * The share of the outer rows that the planner expects to find a match; if it is a guess,
+ * at most one that just pays.  A semi- or anti-join that merges returns rows of its inner
+ * side, which say nothing of the outer ones.
  */
 static double
 expected_passing(const Sides *sides, const JoinKeys *keys, double saving)
@@ -176,9 +192,11 @@ expected_passing(const Sides *sides, const JoinKeys *keys, double saving)
 	const Join *join = sides->join;
 	double		share = Min(1, join->plan.plan_rows / Max(1, sides->outer->plan_rows));
 
+	if (IsA(join, MergeJoin) && (join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI))
+		share = 1;
 	if (list_length(keys->outer) < sides->nkeys)
 		share = Max(share, UNKNOWN_PASSING);
-	if (IsA(join, MergeJoin) || (join->jointype == JOIN_INNER && !join->inner_unique))
+	if (may_guess(sides))
 		share = Min(share, most_passing(saving) - 0.05);
 	return share;
 }

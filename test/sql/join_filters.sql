@@ -86,6 +86,13 @@ SELECT type, (SELECT string_agg(relation, ' ') FROM probing('SELECT FROM shop ' 
 FROM unnest(ARRAY['INNER', 'LEFT', 'RIGHT', 'FULL']) AS type;
 SELECT * FROM probing('SELECT FROM shop WHERE NOT EXISTS (SELECT FROM sale WHERE shop.id = sale.shop)');
 SELECT * FROM probing('SELECT FROM shop WHERE EXISTS (SELECT FROM sale WHERE shop.id = sale.shop AND shop.town < price)');
+-- where the share of rows that pass is unknown, only if the outer side is small beside the inner one
+SET bloomtype.join_filters = on;
+SELECT * FROM probing('SELECT FROM shop JOIN sale ON shop.id = sale.shop');
+SELECT * FROM probing('SELECT FROM sale AS a JOIN sale ON a.shop = sale.shop');
+SELECT * FROM probing('SELECT FROM sale AS a JOIN sale ON a.id = sale.id WHERE a.item = 5');
+SELECT * FROM probing('SELECT FROM sale AS a WHERE NOT EXISTS (SELECT FROM sale WHERE a.id = sale.id)');
+SET bloomtype.join_filters = force;
 -- not if a side is not sorted: it ends where the other one does
 SET enable_indexscan = on;
 SET enable_seqscan = off;
