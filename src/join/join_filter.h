@@ -267,6 +267,7 @@ extern Var *plain_column(Node *expression);
 
 extern List *child_plans(const Plan *plan);
 extern bool is_harmless_scan(const Plan *plan);
+extern bool is_sorted(const Plan *side);
 extern bool has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan);
 extern bool may_change(const PlannedStmt *stmt, const Plan *plan);
 

@@ -334,18 +334,10 @@ drops_inner(JoinType type)
 	return type == JOIN_INNER || type == JOIN_LEFT || type == JOIN_SEMI || type == JOIN_ANTI;
 }
 
-/* Does a plan read all rows of its input before it returns one? */
-static bool
-is_sorted(const Plan *plan)
-{
-	return IsA(plan, Sort) || (IsA(plan, Material) && IsA(outerPlan(plan), Sort));
-}
-
 /*
  * The sides of a join; false if it can have no filter.  A merge join reads its outer side
- * first, and all of it if that is a Sort.  Its inner side must be sorted, too: a scan in the
- * order of the keys ends with the first row beyond the outer keys, and a filter that drops
- * this row would let it go on to rows that it would not read otherwise.
+ * first, and all of it if that is a Sort.  Its inner side must be sorted, too, because the
+ * join may end before it: see is_sorted().
  */
 static bool
 find_sides(Sides *sides, const Plan *plan)

@@ -212,13 +212,19 @@ def test_merge_joins():
 
 def test_end_of_merge_join():
     """Fails if a merge join with a filter reads rows that it would not read without, which may fail."""
-    each("CREATE TABLE scanned AS SELECT i AS k, i AS v FROM generate_series(1, 5000) AS i",
+    each("CREATE TABLE scanned AS SELECT i AS k, i AS v, i <= 50 AS low FROM generate_series(1, 5000) AS i",
          "CREATE TABLE smallest AS SELECT i AS k FROM generate_series(1, 50) AS i", "CREATE INDEX ON scanned (k)",
          "VACUUM ANALYZE scanned, smallest")  # fmt: skip
     settings = MERGE_ONLY + "SET enable_indexscan = on; SET enable_seqscan = off;"
-    query = "SELECT count(*) FROM smallest JOIN scanned USING (k) WHERE 10 / (v - 4000) < 10"
+    query = "SELECT count(*) FROM smallest JOIN scanned USING (k) WHERE 10 / (v - 60) < 10"
     same(both(query, settings, filtered=False), (["50"], "00000"), "the scan ends after the outer rows")
-    same(both(query.replace("4000", "40"), settings, filtered=False)[1], "22012", "and fails before")
+    same(both(query.replace("60", "40"), settings, filtered=False)[1], "22012", "and fails before")
+    each("CREATE TABLE indexed AS TABLE smallest", "CREATE INDEX ON indexed (k)", "VACUUM ANALYZE indexed")
+    settings += "SET enable_hashjoin = on; SET enable_sort = off;"
+    below = "SELECT low FROM {} WHERE 10 / (v - 60) < 10 OFFSET 0"
+    for tables in "scanned JOIN indexed USING (k)", "indexed JOIN scanned USING (k)":
+        same(both(f"SELECT count(*) FROM ({below.format(tables)}) AS q JOIN (SELECT true AS low OFFSET 0) AS t USING (low)",
+                  settings, filtered=None), (["50"], "00000"), "nor does a filter of a hash join above")  # fmt: skip
 
 
 def test_reevaluated_rows():
