@@ -1,6 +1,6 @@
 /*
  * build.c
- *		The build node: a custom scan between a Hash node and its child.
+ *		The build node: a custom scan between a Hash or Sort and its child.
  *
  * It returns the slots of its child as they are, and adds their keys to the filter.  Only
  * when the child has returned its last row, the filter begins to drop rows.

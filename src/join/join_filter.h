@@ -7,6 +7,10 @@
  * of the join's keys.  At the end of a scan's condition on the outer side it puts a call
  * of the probe, whose first argument is an executor parameter that points to the filter.
  *
+ * A merge join reads its outer side first.  If both sides are sorted, it gets a filter the
+ * other way round: the build node is below the Sort of the outer side, and the scans are on
+ * the inner side.  For it, read outer as inner here, inner as outer, and Sort as Hash.
+ *
  * A filter only ever drops rows that its join would drop.  Whatever makes that doubtful
  * makes the probe pass all rows.
  */
@@ -92,7 +96,7 @@ typedef struct JoinFilter
 	KeyHash		outer[MAX_JOIN_KEYS];
 	KeyHash		inner[MAX_JOIN_KEYS];
 	MemoryContext query_context;	/* of the executor state that it belongs to */
-	PlanState  *hash;			/* the Hash node above the build; NULL until linked */
+	PlanState  *hash;			/* the Hash or Sort above the build; NULL until linked */
 	List	   *probes;			/* ProbeSites */
 
 	bool		ready;			/* holds the whole inner side */
@@ -255,11 +259,11 @@ extern void remove_probe(ProbeSite *site);
 
 extern void place_join_filters(PlannedStmt *stmt);
 
-/* The keys of a hash join that a filter takes, as lists with one member for each. */
+/* The keys of a join that a filter takes, as lists with one member for each. */
 typedef struct JoinKeys
 {
 	List	   *outer;			/* columns of the outer plan */
-	List	   *inner;			/* columns of the child of the Hash node */
+	List	   *inner;			/* columns of the build node's child */
 	List	   *families;		/* hash operator families */
 	List	   *outer_hashes;
 	List	   *inner_hashes;
@@ -294,6 +298,7 @@ extern Var *plain_column(Node *expression);
 
 extern List *child_plans(const Plan *plan);
 extern bool is_harmless_scan(const Plan *plan);
+extern bool is_sorted(const Plan *side);
 extern bool has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan);
 extern bool may_change(const PlannedStmt *stmt, const Plan *plan);
 

@@ -1,6 +1,6 @@
 /*
  * place.c
- *		Finds the hash joins of a finished plan, and decides which get a filter.
+ *		Finds the joins of a finished plan, and decides which get a filter.
  *
  * A filter must be expected to save more than it costs.  What a dropped row saves, and the
  * prices, are in nanoseconds of one processor: only their ratios matter.  doc/performance.md
@@ -36,6 +36,7 @@
 #define BLOCKING_SAVES		150	/* one of them sorts, groups or hashes */
 #define MOST_PASSING		0.85	/* share of the rows, whatever a dropped one saves */
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
+#define MERGE_RATIO			10	/* of outer to inner rows, for a merge join of unknown share */
 #define SHORTCUT_SHARE		0.1 /* of the outer side's cost, to give up the shortcut */
 
 #define TINY_TABLE			(512 * 1024)	/* bytes, of a hash table or filter */
@@ -50,6 +51,28 @@ typedef struct Walk
 	Bitmapset  *steady;			/* parameters that never change */
 	List	   *places;			/* of all filters */
 } Walk;
+
+/*
+ * The sides of a join, as a hash join names them: a merge join reads its outer side first,
+ * so that it is the inner one here, and in all that follows.
+ */
+typedef struct Sides
+{
+	Join	   *join;
+	Plan	   *inner;			/* a Hash or a Sort, which reads all its rows at once */
+	Plan	   *outer;			/* whose rows a filter drops */
+	int			nkeys;
+} Sides;
+
+/* A pair of keys that a join compares. */
+typedef struct KeyPair
+{
+	Node	   *outer;
+	Node	   *inner;
+	Oid			operator;
+	Oid			collation;
+	bool		is_commuted;	/* the operator's left argument is the inner key */
+} KeyPair;
 
 /*
  * Finds a hash family with the operator, and its functions for both sides: as
@@ -76,12 +99,30 @@ find_hash_family(Oid operator, Oid *family, Oid *outer_hash, Oid *inner_hash)
 	return found;
 }
 
-static bool
-is_input_column(Node *key)
+static KeyPair
+pair_of_hash(const HashJoin *join, int i)
 {
-	Var		   *column = plain_column(key);
+	return (KeyPair) {
+		.outer = list_nth(join->hashkeys, i),
+		.inner = list_nth(((Hash *) innerPlan(join))->hashkeys, i),
+		.operator = list_nth_oid(join->hashoperators, i),
+		.collation = list_nth_oid(join->hashcollations, i),
+	};
+}
 
-	return column != NULL && column->varno == OUTER_VAR;
+/* A Sort has the columns of its child. */
+static KeyPair
+pair_of_merge(const MergeJoin *join, int i)
+{
+	const OpExpr *clause = list_nth_node(OpExpr, join->mergeclauses, i);
+
+	return (KeyPair) {
+		.outer = lsecond(clause->args),
+		.inner = linitial(clause->args),
+		.operator = clause->opno,
+		.collation = join->mergeCollations[i],
+		.is_commuted = true,
+	};
 }
 
 /*
@@ -89,35 +130,36 @@ is_input_column(Node *key)
  * expression a second time, and one that the join skips after a null key.
  */
 static bool
-add_key(JoinKeys *keys, const HashJoin *join, int i)
+add_key(JoinKeys *keys, const Sides *sides, int i)
 {
-	Node	   *outer = list_nth(join->hashkeys, i);
-	Node	   *inner = list_nth(((Hash *) innerPlan(join))->hashkeys, i);
-	Oid			operator = list_nth_oid(join->hashoperators, i);
+	KeyPair		pair = IsA(sides->join, HashJoin) ? pair_of_hash((HashJoin *) sides->join, i) :
+		pair_of_merge((MergeJoin *) sides->join, i);
+	Var		   *outer = plain_column(pair.outer);
+	Var		   *inner = plain_column(pair.inner);
 	Oid			family;
-	Oid			outer_hash;
-	Oid			inner_hash;
+	Oid			left_hash;
+	Oid			right_hash;
 
-	if (!is_input_column(outer) || !is_input_column(inner) || !op_strict(operator) ||
-		!find_hash_family(operator, &family, &outer_hash, &inner_hash))
+	if (outer == NULL || inner == NULL || !op_strict(pair.operator) ||
+		!find_hash_family(pair.operator, &family, &left_hash, &right_hash))
 		return false;
-	keys->outer = lappend(keys->outer, outer);
-	keys->inner = lappend(keys->inner, inner);
+	keys->outer = lappend(keys->outer, pair.outer);
+	keys->inner = lappend(keys->inner, pair.inner);
 	keys->families = lappend_oid(keys->families, family);
-	keys->outer_hashes = lappend_oid(keys->outer_hashes, outer_hash);
-	keys->inner_hashes = lappend_oid(keys->inner_hashes, inner_hash);
-	keys->collations = lappend_oid(keys->collations, list_nth_oid(join->hashcollations, i));
+	keys->outer_hashes = lappend_oid(keys->outer_hashes, pair.is_commuted ? right_hash : left_hash);
+	keys->inner_hashes = lappend_oid(keys->inner_hashes, pair.is_commuted ? left_hash : right_hash);
+	keys->collations = lappend_oid(keys->collations, pair.collation);
 	return true;
 }
 
 /* What it saves to drop an outer row early. */
 static double
-saving_of_row(const HashJoin *join, const Way *way)
+saving_of_row(const Sides *sides, const Way *way)
 {
-	const Plan *inner = innerPlan(join)->lefttree;
+	const Plan *inner = sides->inner->lefttree;
 	double		bytes = inner->plan_rows * (inner->plan_width + ROW_OVERHEAD);
-	double		saving = bytes > get_hash_memory_limit() ? SPILLING_JOIN_SAVES :
-		bytes > TINY_TABLE ? JOIN_SAVES : TINY_JOIN_SAVES;
+	double		saving = IsA(sides->join, MergeJoin) ? JOIN_SAVES :
+		bytes > get_hash_memory_limit() ? SPILLING_JOIN_SAVES : bytes > TINY_TABLE ? JOIN_SAVES : TINY_JOIN_SAVES;
 
 	return saving + NODE_SAVES * way->nodes + (way->blocking ? BLOCKING_SAVES : 0);
 }
@@ -129,17 +171,36 @@ most_passing(double saving)
 }
 
 /*
- * The share of the outer rows that the planner expects to find a match.  Where rows find
- * several, the size of the result does not tell: then a share that just pays.
+ * Can the share only be guessed?  Where outer rows find several matches, the size of the
+ * result says too little.  A merge join loses a tenth or more of its time by a filter that
+ * drops nothing, unless its inner side is small beside the outer one.
+ */
+static bool
+may_guess(const Sides *sides)
+{
+	const Join *join = sides->join;
+
+	if (IsA(join, MergeJoin))
+		return sides->outer->plan_rows >= MERGE_RATIO * sides->inner->plan_rows;
+	return join->jointype == JOIN_INNER && !join->inner_unique;
+}
+
+/*
+ * The share of the outer rows that the planner expects to find a match; if it is a guess,
+ * at most one that just pays.  A semi- or anti-join that merges returns rows of its inner
+ * side, which say nothing of the outer ones.
  */
 static double
-expected_passing(const HashJoin *join, const JoinKeys *keys, double saving)
+expected_passing(const Sides *sides, const JoinKeys *keys, double saving)
 {
-	double		share = Min(1, join->join.plan.plan_rows / Max(1, outerPlan(join)->plan_rows));
+	const Join *join = sides->join;
+	double		share = Min(1, join->plan.plan_rows / Max(1, sides->outer->plan_rows));
 
-	if (list_length(keys->outer) < list_length(join->hashkeys))
+	if (IsA(join, MergeJoin) && (join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI))
+		share = 1;
+	if (list_length(keys->outer) < sides->nkeys)
 		share = Max(share, UNKNOWN_PASSING);
-	if (join->join.jointype == JOIN_INNER && !join->join.inner_unique)
+	if (may_guess(sides))
 		share = Min(share, most_passing(saving) - 0.05);
 	return share;
 }
@@ -156,10 +217,10 @@ rows_of_places(const Way *way)
 }
 
 static bool
-should_pay(const HashJoin *join, const Way *way, double passing, double saving)
+should_pay(const Sides *sides, const Way *way, double passing, double saving)
 {
 	double		rows = rows_of_places(way);
-	double		inner_rows = innerPlan(join)->lefttree->plan_rows;
+	double		inner_rows = sides->inner->lefttree->plan_rows;
 
 	return rows >= join_filter_min_rows && passing <= most_passing(saving) &&
 		rows * ((1 - passing) * saving - PROBE_PRICE) >= inner_rows * BUILD_PRICE;
@@ -170,11 +231,12 @@ should_pay(const HashJoin *join, const Way *way, double passing, double saving)
  * scan; a scan that returns row by row lets few pass.
  */
 static FilterPlan
-plan_filter(const HashJoin *join, const Way *way, int parameter, double saving)
+plan_filter(const Sides *sides, const Way *way, int parameter, double saving)
 {
-	const Hash *hash = (const Hash *) innerPlan(join);
-	double		rows = Max(hash->rows_total, hash->plan.lefttree->plan_rows);
+	double		rows = sides->inner->lefttree->plan_rows;
 
+	if (IsA(sides->inner, Hash))
+		rows = Max(rows, ((const Hash *) sides->inner)->rows_total);
 	return (FilterPlan) {
 		.parameter = parameter,
 		.outer_hashes = way->keys->outer_hashes,
@@ -184,7 +246,7 @@ plan_filter(const HashJoin *join, const Way *way, int parameter, double saving)
 		.most_passing = (int) (1000 * most_passing(saving)),
 		.changing = way->changing,
 		.whole = way->whole,
-		.build_first = way->blocking,
+		.build_first = way->blocking && IsA(sides->join, HashJoin),
 	};
 }
 
@@ -203,20 +265,20 @@ rank_of_probe(const Plan *inner, double passing)
 
 /* False if the filter would be too large. */
 static bool
-insert_build(Walk *walk, HashJoin *join, const Way *way, double passing, double saving)
+insert_build(Walk *walk, const Sides *sides, const Way *way, double passing, double saving)
 {
-	Hash	   *hash = (Hash *) innerPlan(join);
+	Plan	   *inner = sides->inner;
 	int			parameter = list_length(walk->stmt->paramExecTypes);
-	FilterPlan	filter = plan_filter(join, way, parameter, saving);
+	FilterPlan	filter = plan_filter(sides, way, parameter, saving);
 	CustomScan *build;
 	ListCell   *cell;
 
-	if (hash->plan.parallel_aware && is_too_large_to_share(&filter))
+	if (inner->parallel_aware && is_too_large_to_share(&filter))
 		return false;
-	build = make_filter_build(outerPlan(hash), &filter, way->keys->inner);
+	build = make_filter_build(outerPlan(inner), &filter, way->keys->inner);
 	build->scan.plan.plan_node_id = ++walk->last_node_id;
-	build->scan.plan.parallel_aware = hash->plan.parallel_aware;
-	outerPlan(hash) = &build->scan.plan;
+	build->scan.plan.parallel_aware = inner->parallel_aware;
+	outerPlan(inner) = &build->scan.plan;
 	walk->stmt->paramExecTypes = lappend_oid(walk->stmt->paramExecTypes, INTERNALOID);
 	foreach(cell, way->places)
 	{
@@ -231,17 +293,18 @@ insert_build(Walk *walk, HashJoin *join, const Way *way, double passing, double 
 
 /*
  * To build first gives up the join's shortcut for an empty outer side.  That is allowed if
- * the join builds first anyway (see ExecHashJoin()), or if the inner side cannot raise an
+ * the join builds first anyway (as a merge join; see ExecHashJoin()), or if the inner side cannot raise an
  * error that the shortcut avoids, and is a small part of the work.
  */
 static bool
-may_build_first(const HashJoin *join)
+may_build_first(const Sides *sides)
 {
-	const Plan *outer = outerPlan(join);
-	const Plan *hash = innerPlan(join);
-	JoinType	type = join->join.jointype;
+	const Plan *outer = sides->outer;
+	const Plan *hash = sides->inner;
+	JoinType	type = sides->join->jointype;
 
-	if (type == JOIN_RIGHT || is_right_anti_join(type) || outer->startup_cost >= hash->total_cost)
+	if (IsA(sides->join, MergeJoin) || type == JOIN_RIGHT || is_right_anti_join(type) ||
+		outer->startup_cost >= hash->total_cost)
 		return true;
 	return is_harmless_scan(hash->lefttree) &&
 		(join_filters == JOIN_FILTERS_FORCE || hash->total_cost <= SHORTCUT_SHARE * outer->total_cost);
@@ -249,37 +312,72 @@ may_build_first(const HashJoin *join)
 
 /* Places a filter of these keys, if it is possible and should pay. */
 static bool
-try_keys(Walk *walk, HashJoin *join, const JoinKeys *keys)
+try_keys(Walk *walk, const Sides *sides, const JoinKeys *keys)
 {
-	Plan	   *hash = innerPlan(join);
 	Way			way = {.keys = keys};
 	double		saving;
 	double		passing;
 
-	way.parameters = bms_difference(hash->extParam, walk->steady);
+	way.parameters = bms_difference(sides->inner->extParam, walk->steady);
 	way.changing = !bms_is_empty(way.parameters);
-	if (may_change(walk->stmt, hash))
+	if (may_change(walk->stmt, sides->inner))
 	{
 		/* at any rescan, not only with its parameters */
 		way.changing = true;
 		way.parameters = NULL;
 	}
-	find_places(&way, outerPlan(join));
-	if (way.places == NIL || (way.blocking && !may_build_first(join)))
+	find_places(&way, sides->outer);
+	if (way.places == NIL || (way.blocking && !may_build_first(sides)))
 		return false;
-	saving = saving_of_row(join, &way);
-	passing = expected_passing(join, keys, saving);
-	if (join_filters != JOIN_FILTERS_FORCE && !should_pay(join, &way, passing, saving))
+	saving = saving_of_row(sides, &way);
+	passing = expected_passing(sides, keys, saving);
+	if (join_filters != JOIN_FILTERS_FORCE && !should_pay(sides, &way, passing, saving))
 		return false;
-	return insert_build(walk, join, &way, passing, saving);
+	return insert_build(walk, sides, &way, passing, saving);
 }
 
-/* Does a join drop outer rows without a match? */
+/* Does a hash join drop outer rows without a match? */
 static bool
 drops_outer(JoinType type)
 {
 	return type == JOIN_INNER || type == JOIN_SEMI || type == JOIN_RIGHT ||
 		is_right_anti_join(type) || is_right_semi_join(type);
+}
+
+/* Does a merge join return no row for an inner row without a match? */
+static bool
+drops_inner(JoinType type)
+{
+	return type == JOIN_INNER || type == JOIN_LEFT || type == JOIN_SEMI || type == JOIN_ANTI;
+}
+
+/*
+ * The sides of a join; false if it can have no filter.  A merge join reads its outer side
+ * first, and all of it if that is a Sort.  Its inner side must be sorted, too, because the
+ * join may end before it: see is_sorted().
+ */
+static bool
+find_sides(Sides *sides, const Plan *plan)
+{
+	const Join *join = (const Join *) plan;
+
+	switch (nodeTag(plan))
+	{
+		case T_HashJoin:
+			*sides = (Sides) {
+				.join = (Join *) plan, .inner = innerPlan(plan), .outer = outerPlan(plan),
+				.nkeys = list_length(((const HashJoin *) plan)->hashkeys)
+			};
+			return drops_outer(join->jointype);
+		case T_MergeJoin:
+			*sides = (Sides) {
+				.join = (Join *) plan, .inner = outerPlan(plan), .outer = innerPlan(plan),
+				.nkeys = list_length(((const MergeJoin *) plan)->mergeclauses)
+			};
+			return drops_inner(join->jointype) && IsA(sides->inner, Sort) && is_sorted(sides->outer);
+		default:
+			return false;
+	}
 }
 
 /*
@@ -288,24 +386,22 @@ drops_outer(JoinType type)
  * on whether the join reads its outer or its inner side first.
  */
 static void
-consider_join(Walk *walk, HashJoin *join)
+consider_join(Walk *walk, const Sides *sides)
 {
-	int			nkeys = list_length(join->hashkeys);
 	JoinKeys	all = {0};
 	int			added = 0;
 
-	if (!drops_outer(join->join.jointype) || has_volatile_subtree(walk->stmt, outerPlan(join)) ||
-		has_volatile_subtree(walk->stmt, innerPlan(join)))
+	if (has_volatile_subtree(walk->stmt, sides->outer) || has_volatile_subtree(walk->stmt, sides->inner))
 		return;
-	for (int i = 0; i < nkeys && added < MAX_JOIN_KEYS; i++)
-		added += add_key(&all, join, i);
-	if (added > 0 && try_keys(walk, join, &all))
+	for (int i = 0; i < sides->nkeys && added < MAX_JOIN_KEYS; i++)
+		added += add_key(&all, sides, i);
+	if (added > 0 && try_keys(walk, sides, &all))
 		return;
-	for (int i = 0; i < nkeys && added > 1; i++)
+	for (int i = 0; i < sides->nkeys && added > 1; i++)
 	{
 		JoinKeys	one = {0};
 
-		if (add_key(&one, join, i) && try_keys(walk, join, &one))
+		if (add_key(&one, sides, i) && try_keys(walk, sides, &one))
 			return;
 	}
 }
@@ -314,11 +410,12 @@ consider_join(Walk *walk, HashJoin *join)
 static void
 walk_plan(Walk *walk, Plan *plan)
 {
+	Sides		sides;
 	ListCell   *cell;
 
 	check_stack_depth();
-	if (IsA(plan, HashJoin))
-		consider_join(walk, (HashJoin *) plan);
+	if (find_sides(&sides, plan))
+		consider_join(walk, &sides);
 	foreach(cell, child_plans(plan))
 		walk_plan(walk, lfirst(cell));
 }
@@ -345,11 +442,11 @@ find_steady_parameters(Walk *walk)
 	}
 }
 
-/* Notes node ids, InitPlans and the parameters of EvalPlanQual; is there a hash join? */
+/* Notes node ids, InitPlans and the parameters of EvalPlanQual; is there a join? */
 static bool
 survey_plan(Walk *walk, const Plan *plan)
 {
-	bool		found = IsA(plan, HashJoin);
+	bool		found = IsA(plan, HashJoin) || IsA(plan, MergeJoin);
 	List	   *children = child_plans(plan);
 	ListCell   *cell;
 

@@ -262,6 +262,18 @@ is_harmless_scan(const Plan *plan)
 		!may_raise((Node *) plan->targetlist, NULL) && !may_raise((Node *) plan->qual, NULL);
 }
 
+/*
+ * Is the side of a merge join sorted, so that its scans are read to their end?  The join
+ * itself ends where one of the sides ends, or goes beyond the other one's keys.  A filter
+ * that drops the rows beyond would let a scan in the order of the keys go on to rows that
+ * it would not read otherwise, which may be many, and may raise errors.
+ */
+bool
+is_sorted(const Plan *side)
+{
+	return IsA(side, Sort) || (IsA(side, Material) && IsA(outerPlan(side), Sort));
+}
+
 /* Is anything volatile in a subtree, or unknown? */
 bool
 has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan)

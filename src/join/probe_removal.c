@@ -109,20 +109,34 @@ remove_probe(ProbeSite *site)
 		condition->scan->qual = condition->rest;
 }
 
-/*
- * Links the Hash node, without which a filter is never used.  A join that believes that
- * its outer side is not empty does not read it before it builds: see ExecHashJoin().
- */
-static void
-link_build(HashJoinState *join)
+/* Links the node above the build node, without which a filter is never used. */
+static FilterBuild *
+link_build(PlanState *above)
 {
-	FilterBuild *build = as_filter_build(outerPlanState(innerPlanState(join)));
+	FilterBuild *build = as_filter_build(outerPlanState(above));
 
 	if (build == NULL || build->filter == NULL)
-		return;
-	build->filter->hash = innerPlanState(join);
-	if (build->plan.build_first)
-		join->hj_OuterNotEmpty = true;
+		return NULL;
+	build->filter->hash = above;
+	return build;
+}
+
+/*
+ * A hash join that believes that its outer side is not empty does not read it before it
+ * builds: see ExecHashJoin().
+ */
+static void
+link_join(JoinState *join)
+{
+	if (IsA(join, HashJoinState))
+	{
+		const FilterBuild *build = link_build(innerPlanState(join));
+
+		if (build != NULL && build->plan.build_first)
+			((HashJoinState *) join)->hj_OuterNotEmpty = true;
+	}
+	else if (IsA(join, MergeJoinState))
+		link_build(outerPlanState(join));
 }
 
 static bool
@@ -130,8 +144,8 @@ link_state(PlanState *state, void *context)
 {
 	if (state == NULL)
 		return false;
-	if (IsA(state, HashJoinState))
-		link_build((HashJoinState *) state);
+	if (IsA(state, HashJoinState) || IsA(state, MergeJoinState))
+		link_join((JoinState *) state);
 	link_scan(state);
 	return planstate_tree_walker(state, link_state, context);
 }

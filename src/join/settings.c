@@ -130,7 +130,7 @@ void
 define_join_filters(void)
 {
 	DefineCustomEnumVariable("bloomtype.join_filters",
-							 "Lets hash joins filter the rows that scans of their outer side return.",
+							 "Lets joins filter the rows that scans of one side return, by the keys of the other.",
 							 "\"force\" places a filter wherever one is possible.",
 							 &join_filters, JOIN_FILTERS_OFF, modes, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("bloomtype.join_filter_min_rows",

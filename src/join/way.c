@@ -1,6 +1,6 @@
 /*
  * way.c
- *		The way from a hash join down its outer side, to the scans that can drop rows.
+ *		The way from a join down its outer side, to the scans that can drop rows.
  *
  * A node lets a filter pass only if dropping input rows with certain keys does the same
  * as dropping its output rows with these keys.  Nodes that are not listed here stop it.
@@ -228,6 +228,15 @@ passes_inner(JoinType type)
 	return type == JOIN_INNER || type == JOIN_RIGHT || is_right_anti_join(type) || is_right_semi_join(type);
 }
 
+/* Into a side of a join, unless a merge join may end before it has read the side. */
+static Reach
+descend_side(Way *way, const Join *join, Plan *side, List *keys)
+{
+	if (IsA(join, MergeJoin) && (join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI) && !is_sorted(side))
+		return REACHES_NONE;
+	return descend(way, side, keys);
+}
+
 /* Into the input of a join that all keys come from. */
 static Reach
 descend_join(Way *way, Join *join, List *keys)
@@ -236,10 +245,10 @@ descend_join(Way *way, Join *join, List *keys)
 
 	way->nodes++;
 	if (are_columns_of(keys, OUTER_VAR) && passes_outer(join->jointype))
-		return descend(way, outerPlan(plan), keys);
+		return descend_side(way, join, outerPlan(plan), keys);
 	if (!are_columns_of(keys, INNER_VAR) || !passes_inner(join->jointype))
 		return REACHES_NONE;
-	return descend(way, innerPlan(plan), as_result_columns(keys));
+	return descend_side(way, join, innerPlan(plan), as_result_columns(keys));
 }
 
 /* Into a node that is no scan. */

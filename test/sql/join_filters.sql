@@ -83,6 +83,34 @@ SELECT * FROM probing('SELECT FROM item LEFT JOIN sale ON sale.item = item.id');
 SELECT * FROM probing('SELECT FROM sale WHERE item IN (SELECT id FROM item)');
 SELECT * FROM probing('SELECT FROM sale WHERE NOT EXISTS (SELECT FROM item WHERE item.id = sale.item)');
 
+-- a merge join the other way round: the sorted outer side is read first, and the inner side drops rows
+SET enable_mergejoin = on;
+SET enable_hashjoin = off;
+SET enable_indexscan = off;
+EXPLAIN (COSTS off) SELECT count(*) FROM shop LEFT JOIN sale ON shop.id = sale.shop AND sale.price < 5;
+SELECT filter, keys, probed, dropped BETWEEN 14000 AND 18000 AS dropped
+FROM figures('SELECT FROM (SELECT * FROM shop WHERE id < 20) AS s LEFT JOIN sale ON s.id = sale.shop');
+SELECT type, (SELECT string_agg(relation, ' ') FROM probing('SELECT FROM shop ' || type || ' JOIN sale ON shop.id = sale.shop')) AS probes
+FROM unnest(ARRAY['INNER', 'LEFT', 'RIGHT', 'FULL']) AS type;
+SELECT * FROM probing('SELECT FROM shop WHERE NOT EXISTS (SELECT FROM sale WHERE shop.id = sale.shop)');
+SELECT * FROM probing('SELECT FROM shop WHERE EXISTS (SELECT FROM sale WHERE shop.id = sale.shop AND shop.town < price)');
+-- where the share of rows that pass is unknown, only if the outer side is small beside the inner one
+SET bloomtype.join_filters = on;
+SELECT * FROM probing('SELECT FROM shop JOIN sale ON shop.id = sale.shop');
+SELECT * FROM probing('SELECT FROM sale AS a JOIN sale ON a.shop = sale.shop');
+SELECT * FROM probing('SELECT FROM sale AS a JOIN sale ON a.id = sale.id WHERE a.item = 5');
+SELECT * FROM probing('SELECT FROM sale AS a WHERE NOT EXISTS (SELECT FROM sale WHERE a.id = sale.id)');
+SET bloomtype.join_filters = force;
+-- not if a side is not sorted: it ends where the other one does
+SET enable_indexscan = on;
+SET enable_seqscan = off;
+SELECT * FROM probing('SELECT FROM shop JOIN sale ON shop.id = sale.item');
+SELECT * FROM probing('SELECT FROM sale JOIN shop ON shop.id = sale.item');
+RESET enable_seqscan;
+RESET enable_hashjoin;
+RESET enable_indexscan;
+SET enable_mergejoin = off;
+
 -- kinds of scans
 CREATE FUNCTION probing_item(query text) RETURNS TABLE (node text, relation text) LANGUAGE sql AS $$
 	SELECT * FROM probing('SELECT s.* FROM (' || query || ' OFFSET 0) AS s'

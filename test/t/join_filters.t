@@ -34,6 +34,11 @@ def dropped(plan):
     return sum(node.get("Rows Dropped", 0) for node in plan)
 
 
+def has_merge_filter(plan, figure="Join Filter Name"):
+    """Has a plan a filter below a sort, with this property if that is a figure?"""
+    return any(above["Node Type"] == "Sort" and node.get(figure) for above, node in zip(plan, plan[1:]))
+
+
 def compare(seed, counts):
     """Runs a random query with filters and without; returns what differs, if anything."""
     queries = Queries(seed)
@@ -52,6 +57,7 @@ def compare(seed, counts):
             plan = session.explain(query, ", ANALYZE, TIMING off")
             counts["explained"] += 1
             counts["filtered"] += any("Join Filter Name" in node for node in plan)
+            counts["merging"] += has_merge_filter(plan, "Rows Dropped")
             counts["dropping"] += dropped(plan) > 0
             counts["removed"] += any(node.get("Probes Removed", 0) > 0 for node in plan)
         if got != expected:
@@ -62,13 +68,14 @@ def compare(seed, counts):
 
 
 def test_random_queries():
-    each(*tables())
-    counts = dict.fromkeys(("compared", "explained", "filtered", "dropping", "removed"), 0)
+    each("SET statement_timeout = 0", *tables())
+    counts = dict.fromkeys(("compared", "explained", "filtered", "merging", "dropping", "removed"), 0)
     different = [one for seed in range(SEED, SEED + QUERIES) if (one := compare(seed, counts))]
     same(different, [], f"{QUERIES} random queries have the same result with filters and without")
     note(f"{counts}")
     ok(counts["compared"] >= 0.9 * QUERIES, "nearly all of them have a result", counts)
     ok(counts["dropping"] >= 0.3 * counts["explained"], "in many of them filters drop rows", counts)
+    ok(counts["merging"] >= 0.05 * counts["explained"], "in some those of merge joins", counts)
     ok(counts["removed"] > 0, "and probes are removed", counts)
 
 
@@ -77,6 +84,8 @@ def test_random_queries():
 
 FORCE = "SET bloomtype.join_filters = force;"
 HASH_ONLY = "SET enable_mergejoin = off; SET enable_nestloop = off; SET max_parallel_workers_per_gather = 0;"
+MERGE_ONLY = HASH_ONLY + """SET enable_mergejoin = on; SET enable_hashjoin = off; SET enable_indexscan = off;
+    SET enable_indexonlyscan = off; SET enable_bitmapscan = off; SET enable_incremental_sort = off;"""
 
 
 def both(query, settings=HASH_ONLY, filtered=True, **parameters):
@@ -141,8 +150,10 @@ def test_equal_values():
     for number, (left, one, right, other) in enumerate(pairs):
         each(f"CREATE TABLE left_{number} AS SELECT '{one}'::{left} AS k FROM generate_series(1, 50)",
              f"CREATE TABLE right_{number} AS SELECT '{other}'::{right} AS k", f"ANALYZE left_{number}, right_{number}")
-        same(both(f"SELECT count(*) FROM left_{number} AS l JOIN right_{number} AS r ON l.k = r.k")[0], ["50"],
-             f"{left} {one} meets {right} {other}")  # fmt: skip
+        for way in "left_{0} AS l JOIN right_{0} AS r", "right_{0} AS r JOIN left_{0} AS l":
+            join = f"SELECT count(*) FROM {way.format(number)} ON l.k = r.k"
+            same(both(join)[0], ["50"], f"{left} {one} meets {right} {other}")
+            same(both(join, MERGE_ONLY, filtered=None)[0], ["50"], "also in a merge join")
 
 
 def test_changing_inner_side():
@@ -171,6 +182,51 @@ def test_unordered_inner_side():
         SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET max_parallel_workers_per_gather = 2;
         SET bloomtype.join_filter_window = 16777216;""")  # fmt: skip
     same({row.split("|")[1] for row in rows}, {"20000"}, "each rescan finds all rows of the LIMIT")
+
+
+def test_merge_joins():
+    """Fails if a merge join drops rows of its inner side that it returns, or that its outer side wants now."""
+    each("CREATE TABLE first_rows (k int, v int)", "CREATE TABLE second_rows (k bigint, w int)",
+         "INSERT INTO first_rows SELECT nullif(i, 7), i % 5 FROM generate_series(1, 40) AS i",
+         "INSERT INTO second_rows SELECT nullif(i % 60, 8), i % 5 FROM generate_series(1, 200) AS i",
+         "ANALYZE first_rows, second_rows")  # fmt: skip
+    for kind, filtered in ("", True), ("LEFT", None), ("RIGHT", None), ("FULL", False):
+        for tables in "first_rows AS a {} JOIN second_rows AS b", "second_rows AS b {} JOIN first_rows AS a":
+            both(f"SELECT a.*, b.* FROM {tables.format(kind)} ON a.k = b.k", MERGE_ONLY, filtered)
+    for negation in "", "NOT":
+        both(f"SELECT * FROM second_rows AS b WHERE {negation} EXISTS (SELECT FROM first_rows AS a WHERE a.k = b.k)",
+             MERGE_ONLY, filtered=None)  # fmt: skip
+    # one side or both sides change with a row, and a side that does not keeps what it has sorted
+    outer = "(SELECT k, v FROM first_rows WHERE {} OFFSET 0) AS a"
+    inner = "(SELECT k, w FROM second_rows WHERE {} OFFSET 0) AS b"
+    for conditions in ("v = x", "true"), ("true", "w = x"), ("v = x", "w = x"), ("v > x", "w <> 2"):
+        for kind in "JOIN", "LEFT JOIN":
+            join = f"{outer.format(conditions[0])} {kind} {inner.format(conditions[1])} ON a.k = b.k"
+            rows, _ = both(f"SELECT x, (SELECT count(b.w) + count(*) FROM {join}) FROM generate_series(0, 6) AS x",
+                           MERGE_ONLY + "SET enable_material = off;", filtered=None)  # fmt: skip
+            ok(len({row.split("|")[1] for row in rows}) > 1, "the counts differ between rescans", rows)
+            both(f"SELECT x, l.* FROM generate_series(0, 6) AS x, LATERAL (SELECT a.*, w FROM {join} OFFSET 0) AS l",
+                 MERGE_ONLY + "SET enable_nestloop = on;", filtered=None)  # fmt: skip
+    with Session(MERGE_ONLY + FORCE) as session:
+        ok(has_merge_filter(session.explain("SELECT FROM first_rows AS a JOIN second_rows AS b ON a.k = b.k")),
+           "the filters are those of merge joins")  # fmt: skip
+
+
+def test_end_of_merge_join():
+    """Fails if a merge join with a filter reads rows that it would not read without, which may fail."""
+    each("CREATE TABLE scanned AS SELECT i AS k, i AS v, i <= 50 AS low FROM generate_series(1, 5000) AS i",
+         "CREATE TABLE smallest AS SELECT i AS k FROM generate_series(1, 50) AS i", "CREATE INDEX ON scanned (k)",
+         "VACUUM ANALYZE scanned, smallest")  # fmt: skip
+    settings = MERGE_ONLY + "SET enable_indexscan = on; SET enable_seqscan = off;"
+    query = "SELECT count(*) FROM smallest JOIN scanned USING (k) WHERE 10 / (v - 60) < 10"
+    same(both(query, settings, filtered=False), (["50"], "00000"), "the scan ends after the outer rows")
+    same(both(query.replace("60", "40"), settings, filtered=False)[1], "22012", "and fails before")
+    each("CREATE TABLE indexed AS TABLE smallest", "CREATE INDEX ON indexed (k)", "VACUUM ANALYZE indexed")
+    settings += "SET enable_hashjoin = on; SET enable_sort = off;"
+    below = "SELECT low FROM {} WHERE 10 / (v - 60) < 10 OFFSET 0"
+    for tables in "scanned JOIN indexed USING (k)", "indexed JOIN scanned USING (k)":
+        same(both(f"SELECT count(*) FROM ({below.format(tables)}) AS q JOIN (SELECT true AS low OFFSET 0) AS t USING (low)",
+                  settings, filtered=None), (["50"], "00000"), "nor does a filter of a hash join above")  # fmt: skip
 
 
 def test_reevaluated_rows():
@@ -449,7 +505,8 @@ def test_explain():
         same(removed, ["1"] * (1 + at_scan), "a probe that was removed, in XML")
 
 
-run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side, test_reevaluated_rows,
-    test_cached_plans, test_cursors, test_cursor_of_another_role, test_removal_beside_subplan, test_loading, test_memory,
-    test_large_shared_filter, test_order_of_probes, test_failing_search, test_jit, test_parallel_hash, test_no_segment,
-    test_figures_of_workers, test_explain, test_random_queries)  # fmt: skip
+run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side,
+    test_merge_joins, test_end_of_merge_join, test_reevaluated_rows, test_cached_plans, test_cursors,
+    test_cursor_of_another_role, test_removal_beside_subplan, test_loading, test_memory, test_large_shared_filter,
+    test_order_of_probes, test_failing_search, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
+    test_explain, test_random_queries)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Random queries with hash joins, over tables whose keys have the traps of equality: integers of three widths, numerics
+"""Random queries with hash joins and merge joins, over tables whose keys have the traps of equality: integers of three widths, numerics
 that are equal in several scales, -0 and NaN, texts under a collation that ignores case, and NULL.
 
 A result has no order, and no column that shows which of several equal values it has.
@@ -184,6 +184,9 @@ class Queries:
             "enable_partitionwise_aggregate", "enable_memoize", "enable_material", "enable_parallel_hash",
             "enable_seqscan", "parallel_leader_participation")]  # fmt: skip
         result.append(f"SET max_parallel_workers_per_gather = {self.one(0, 0, 2)}")
+        if self.maybe(0.3):
+            result.append("SET enable_hashjoin = off; SET enable_nestloop = off; SET enable_mergejoin = on")
+            result.append(f"SET enable_sort = on; SET enable_indexscan = {self.one('on', 'off')}")
         return result
 
     def filter_settings(self):
