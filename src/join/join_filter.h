@@ -7,6 +7,8 @@
  * of the join's keys.  At the end of a scan's condition on the outer side it puts a call
  * of the probe, whose first argument is an executor parameter that points to the filter.
  *
+ * Below a Gather another custom scan, the copy node, passes the filter on to workers.
+ *
  * A filter only ever drops rows that its join would drop.  Whatever makes that doubtful
  * makes the probe pass all rows.
  */
@@ -103,7 +105,9 @@ typedef struct JoinFilter
 	MemoryContext memory;		/* of bits and chunks */
 	HashChunk  *chunks;			/* hashes, until the number of keys is known */
 	uint64		keys;			/* added, not distinct */
-	SharedFilter *shared;		/* of a Parallel Hash, or NULL */
+	SharedFilter *shared;		/* of a Parallel Hash, or the copy that a worker probes */
+	List	   *copies;			/* SharedFilters of workers below a Gather: see gather.c */
+	SharedFilter *awaited;		/* in a worker: the copy, also before it is complete */
 
 	/* for EXPLAIN */
 	uint64		probed;
@@ -134,6 +138,11 @@ extern void attach_shared_filter(JoinFilter *filter, SharedFilter *shared);
 extern void detach_shared_filter(JoinFilter *filter);
 extern void finish_shared_filter(JoinFilter *filter);
 extern bool shared_filter_is_full(const JoinFilter *filter);
+
+extern Size filter_copy_size(const JoinFilter *filter);
+extern void initialize_filter_copy(JoinFilter *filter, SharedFilter *copy, struct ParallelContext *context);
+extern void publish_filter_copy(const JoinFilter *filter, SharedFilter *copy);
+extern bool receive_filter_copy(JoinFilter *filter);
 
 /*
  * Adds a key to the hash of the keys before it, which starts at 0.  The 32 bits of a hash
@@ -179,6 +188,19 @@ extern FilterBuild *as_filter_build(PlanState *state);
 /* Is a plan a build node? */
 extern bool is_filter_build(const Plan *plan);
 extern void explain_filter_build(CustomScanState *node, List *ancestors, ExplainState *es);
+
+/* A custom scan that returns its child's slots, for the node and for that below a Gather. */
+extern CustomScan *make_passing_scan(Plan *child, const FilterPlan *filter, const CustomScanMethods *methods);
+extern FilterPlan plan_of_passing_scan(const CustomScan *plan);
+extern void begin_passing_scan(CustomScanState *node, EState *estate, int eflags);
+
+/*
+ * The copy node below a Gather: gather.c
+ */
+
+extern void register_filter_copy(void);
+extern CustomScan *make_filter_copy(Plan *child, const FilterPlan *plan);
+extern bool is_filter_copy(const Plan *plan);
 
 /*
  * The probe: probe.c, probe_removal.c
@@ -238,6 +260,7 @@ typedef struct JoinKeys
 typedef struct Place
 {
 	Plan	   *scan;
+	Plan	   *gather;			/* above it, or NULL */
 	List	   *keys;			/* in terms of the scan */
 	int			parameter;
 	double		passing;		/* expected share of rows */
@@ -250,6 +273,7 @@ typedef struct Way
 	bool		changing;		/* see FilterPlan */
 	const Bitmapset *parameters;	/* with which the inner side changes */
 	bool		whole;			/* see FilterPlan */
+	Plan	   *gather;			/* whose child is on the way */
 	bool		blocking;		/* a node reads all rows before it returns one */
 	int			nodes;			/* on the longest way */
 	List	   *places;

@@ -157,7 +157,7 @@ find_in_node(const Search *search, const Plan *plan)
 			return search->any_change;
 		case T_CustomScan:
 			/* what another extension's does is in its private data */
-			return !is_filter_build(plan);
+			return !is_filter_build(plan) && !is_filter_copy(plan);
 		case T_ProjectSet:
 		case T_Append:
 		case T_MergeAppend:

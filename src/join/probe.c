@@ -131,7 +131,7 @@ sum_probes(JoinFilter *filter)
 
 /*
  * Below a grouping a filter goes from all scans or none, and only while it has dropped no
- * row, so that all groups are whole.
+ * row, so that all groups are whole.  Other processes may have dropped some.
  */
 static void
 give_up_groups(JoinFilter *filter)
@@ -139,7 +139,7 @@ give_up_groups(JoinFilter *filter)
 	ListCell   *cell;
 
 	sum_probes(filter);
-	if (filter->dropped > 0)
+	if (filter->dropped > 0 || filter->shared != NULL || filter->copies != NIL)
 		return;
 	filter->spoiled = true;
 	filter->ready = false;
@@ -187,7 +187,7 @@ join_filter_probe(PG_FUNCTION_ARGS)
 	ProbeSite  *site;
 	bool		passes;
 
-	if (unlikely(!is_usable(filter, function)))
+	if (unlikely(!is_usable(filter, function)) && !(filter != NULL && receive_filter_copy(filter)))
 	{
 		note_early_row(filter, function);
 		PG_RETURN_BOOL(true);

@@ -52,6 +52,7 @@ def compare(seed, counts):
             counts["filtered"] += any("Filter Name" in node for node in plan)
             counts["dropping"] += dropped(plan) > 0
             counts["removed"] += any(node.get("Probes Removed", 0) > 0 for node in plan)
+            counts["copied"] += any("Copy of Filter" in node for node in plan)
         if got != expected:
             return f"seed {seed}: {expected[0]}, {len(expected[1])} rows, {expected[2]} calls;" \
                    f" with filters {got[0]}, {len(got[1])} rows, {got[2]} calls\n{query}" \
@@ -61,13 +62,14 @@ def compare(seed, counts):
 
 def test_random_queries():
     each(*tables())
-    counts = dict.fromkeys(("compared", "explained", "filtered", "dropping", "removed"), 0)
+    counts = dict.fromkeys(("compared", "explained", "filtered", "dropping", "removed", "copied"), 0)
     different = [one for seed in range(SEED, SEED + QUERIES) if (one := compare(seed, counts))]
     same(different, [], f"{QUERIES} random queries have the same result with filters and without")
     note(f"{counts}")
     ok(counts["compared"] >= 0.9 * QUERIES, "nearly all of them have a result", counts)
     ok(counts["dropping"] >= 0.3 * counts["explained"], "in many of them filters drop rows", counts)
     ok(counts["removed"] > 0, "and probes are removed", counts)
+    ok(counts["copied"] > 0, "and workers have copies of filters", counts)
 
 
 
@@ -335,18 +337,76 @@ def test_parallel_hash():
         same(len({row.split("|")[1] for row in rows}), 1, f"{launched} workers: each run of the plan has the same result")
 
 
+WORKERS = """SET statement_timeout = 0; SET max_parallel_workers_per_gather = 2; SET enable_mergejoin = off;
+    SET enable_nestloop = off; SET enable_material = off; SET enable_memoize = off;"""
+
+
+def copied(query, settings=WORKERS, **parameters):
+    """As both(), for a join above a Gather, whose workers must have a copy of the filter."""
+    with Session(settings + FORCE, **parameters) as session:
+        plan = session.explain(query)
+        ok(any("Copy of Filter" in node for node in plan), "the workers have a copy of the filter",
+           [node["Node Type"] for node in plan])  # fmt: skip
+    return both(query, settings)
+
+
+def test_copies():
+    """Fails if the workers of a Gather below a hash join use a filter that is not complete, that they do not all use,
+    or whose inner side has changed."""
+    each("""CREATE FUNCTION here(int) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT LEAKPROOF PARALLEL RESTRICTED
+            AS 'BEGIN RETURN $1; END'""",
+         "CREATE TABLE spread AS SELECT i % 5000 AS k, i FROM generate_series(0, 9999) AS i",
+         "CREATE TABLE other_pages AS SELECT k FROM generate_series(0, 4999) AS k WHERE k / 226 % 2 = 0",
+         "CREATE TABLE wide AS SELECT i % 5000 AS k, repeat('x', 300) AS pad FROM generate_series(0, 29999) AS i",
+         "VACUUM ANALYZE spread, other_pages, wide")  # fmt: skip
+    wanted = "(SELECT k FROM wanted WHERE here(k) < 300) AS w USING (k)"
+    for settings in "", "SET max_parallel_workers = 0;", "SET parallel_leader_participation = off;":
+        copied(f"SELECT count(*), sum(length(pad)) FROM wide JOIN {wanted}", WORKERS + settings)
+        # A group has a row in each half of the table, and one row alone is an error. The filter drops all rows of some
+        # pages, and none of others.
+        for inner in "few", "other_pages":
+            query = (f"SELECT * FROM (SELECT k, 1 / (count(*) - 1) AS one FROM spread GROUP BY k) AS g"
+                     f" JOIN (SELECT k FROM {inner} WHERE here(k) >= 0) AS w USING (k)")  # fmt: skip
+            for hashed in "on", "off":
+                _, state = copied(query, WORKERS + settings
+                                  + f"SET enable_hashagg = {hashed}; SET bloomtype.join_filter_window = 1;")  # fmt: skip
+                same(state, "00000", "no group is cut")
+        copied(f"""SELECT v, n FROM (VALUES (1), (2), (3)) AS v (v) LEFT JOIN (SELECT count(*) AS n FROM wide
+               JOIN {wanted}) AS q ON true""", WORKERS + settings)  # fmt: skip
+        # LIMIT ends the workers, and the next run starts others
+        copied(f"""SELECT v, (SELECT count(pad) + 0 * v FROM (SELECT pad FROM wide JOIN {wanted} LIMIT 50) AS q)
+               FROM generate_series(1, 3) AS v""", WORKERS + settings)  # fmt: skip
+        rows, _ = both("""SELECT x, (SELECT count(*) FROM wide AS o JOIN (SELECT k FROM wanted WHERE here(k) % 7 = x
+                       OFFSET 0) AS i ON o.k = i.k) FROM generate_series(0, 6) AS x""", WORKERS + settings, filtered=None)  # fmt: skip
+        ok(len({row.split("|")[1] for row in rows}) > 1, "the counts differ between rescans", rows)
+
+
+def test_late_copy():
+    """Fails if workers that start before the filter is complete never use it, or do so before it is. They have sent
+    few rows when it comes: what their queues hold."""
+    query = "SELECT count(*) FROM wide JOIN (SELECT k FROM wanted WHERE here(k) < 300 OFFSET 0) AS w USING (k)"
+    with Session(WORKERS + FORCE + "SET parallel_leader_participation = off;") as session:
+        plan = session.explain(query, ", ANALYZE, TIMING off")
+        (gather,) = [node for node in plan if node["Node Type"] == "Gather"]
+        (hashed,) = [node for node in plan if node["Node Type"] == "Hash"]
+        ok(gather["Startup Cost"] < hashed["Total Cost"], "the join reads a row of the workers first", plan)
+        dropped_rows = dropped(plan)
+        ok(20000 < dropped_rows < 29000, "the workers drop most rows", dropped_rows)
+
+
 def test_no_segment():
-    """Fails if a Parallel Hash that runs without shared memory, because the server has no segment left, takes its
-    filter for that of several processes. Each Gather of a query keeps its segment to the end."""
+    """Fails if a join that runs without shared memory, because the server has no segment left, takes its filter for
+    that of several processes. Each Gather of a query keeps its segment to the end."""
     with Session() as session:
         (backends,) = session.ask("""SELECT sum(setting::int) + 8 FROM pg_settings WHERE name IN ('max_connections',
             'autovacuum_max_workers', 'autovacuum_worker_slots', 'max_worker_processes', 'max_wal_senders')""")
     gathers = 64 + 5 * int(backends) + 20
-    join = "(SELECT count(*) FROM pairs JOIN (SELECT k FROM wanted WHERE k < 100) AS w USING (k) WHERE i > -{})"
-    query = f"SELECT n, count(*) FROM unnest(ARRAY[{', '.join(map(join.format, range(gathers)))}]) AS n GROUP BY n"
-    rows, _ = both(query, """SET statement_timeout = 0; SET max_parallel_workers_per_gather = 1;
-        SET max_parallel_workers = 0; SET enable_mergejoin = off; SET enable_nestloop = off;""")
-    same(len(rows), 1, "all joins have the same result")
+    for key in "k", "here(k)":
+        join = f"(SELECT count(*) FROM pairs JOIN (SELECT k FROM wanted WHERE {key} < 100) AS w USING (k) WHERE i > -{{}})"
+        query = f"SELECT n, count(*) FROM unnest(ARRAY[{', '.join(map(join.format, range(gathers)))}]) AS n GROUP BY n"
+        rows, _ = both(query, """SET statement_timeout = 0; SET max_parallel_workers_per_gather = 1;
+            SET max_parallel_workers = 0; SET enable_mergejoin = off; SET enable_nestloop = off;""")
+        same(len(rows), 1, "all joins have the same result")
 
 
 def test_figures_of_workers():
@@ -359,8 +419,14 @@ def test_figures_of_workers():
             same(node["Rows Probed"], 10000, "all rows were probed")
             ok(9900 <= node["Rows Dropped"] <= 9998, "and nearly all dropped", node["Rows Dropped"])
         ok(any(node.get("Parallel Aware") and "Filter Name" in node for node in plan), "below a Parallel Hash", plan)
+        plan = session.explain("SELECT count(*) FROM spread JOIN (SELECT k FROM few WHERE here(k) > 0) AS f USING (k)",
+                               ", ANALYZE, TIMING off")  # fmt: skip
+        (build,) = [node for node in plan if "Filter Name" in node]
+        ok(5000 < build["Rows Probed"] <= 10000, "workers probe the rows after those in their queues", build)
+        ok(0.99 * build["Rows Probed"] < build["Rows Dropped"] < 10000, "and drop nearly all", build)
+        same(build["Keys Added"], 1, "by the keys of the leader")
 
 
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side, test_reevaluated_rows,
-    test_cached_plans, test_cursors, test_cursor_of_another_role, test_loading, test_memory, test_large_shared_filter, test_failing_search, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
+    test_cached_plans, test_cursors, test_cursor_of_another_role, test_loading, test_memory, test_large_shared_filter, test_failing_search, test_jit, test_parallel_hash, test_copies, test_late_copy, test_no_segment, test_figures_of_workers,
     test_random_queries)  # fmt: skip
