@@ -177,6 +177,9 @@ SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY i
 	JOIN own_item ON own_item.id = s.item WHERE kind = 3');
 SELECT * FROM probing('SELECT (SELECT count(*) FROM sale JOIN (SELECT id FROM own_item WHERE kind = town OFFSET 0) AS i
 	ON sale.item = i.id) FROM shop');
+-- the rows of a CTE do not change, even if workers find them
+SELECT * FROM probing('WITH c AS MATERIALIZED (SELECT item, count(*) FROM sale GROUP BY item)
+	SELECT FROM sale WHERE item IN (SELECT item FROM c WHERE count > 1)');
 RESET max_parallel_workers_per_gather;
 
 -- a user cannot call the probe
