@@ -29,6 +29,7 @@ def fill(table, rows, keys, salt):
 
 
 def tables():
+    yield "SET statement_timeout = 0"
     yield "CREATE COLLATION loose (PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false)"
     # keeps a relation away from workers, and so a Gather below its hash join
     yield """CREATE FUNCTION leader_only(int) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT LEAKPROOF PARALLEL RESTRICTED
