@@ -355,6 +355,8 @@ def test_copies():
     or whose inner side has changed."""
     each("""CREATE FUNCTION here(int) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT LEAKPROOF PARALLEL RESTRICTED
             AS 'BEGIN RETURN $1; END'""",
+         """CREATE FUNCTION slow(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+            AS 'BEGIN IF $1 % 226 = 0 THEN PERFORM pg_sleep(0.02); END IF; RETURN true; END'""",
          "CREATE TABLE spread AS SELECT i % 5000 AS k, i FROM generate_series(0, 9999) AS i",
          "CREATE TABLE other_pages AS SELECT k FROM generate_series(0, 4999) AS k WHERE k / 226 % 2 = 0",
          "CREATE TABLE wide AS SELECT i % 5000 AS k, repeat('x', 300) AS pad FROM generate_series(0, 29999) AS i",
@@ -363,11 +365,11 @@ def test_copies():
     for settings in ("SET work_mem = '64kB'; SET hash_mem_multiplier = 1;", "SET max_parallel_workers = 0;",
                      "SET parallel_leader_participation = off;"):  # fmt: skip
         copied(f"SELECT count(*), sum(length(pad)) FROM wide JOIN {wanted}", WORKERS + settings)
-        # A group has a row in each half of the table, and one row alone is an error. The filter drops all rows of some
-        # pages, and none of others.
-        for inner in "few", "other_pages":
-            query = (f"SELECT * FROM (SELECT k, 1 / (count(*) - 1) AS one FROM spread GROUP BY k) AS g"
-                     f" JOIN (SELECT k FROM {inner} WHERE here(k) >= 0) AS w USING (k)")  # fmt: skip
+        # The rows of a group are in different pages, and a part of them is an error. The second filter drops all rows of
+        # some pages and none of others, so that a process may want to give it up.
+        for inner, query in (("few", "SELECT k, 1 / (count(*) / 6) AS one FROM wide GROUP BY k"),
+                             ("other_pages", "SELECT k, 1 / (count(*) / 2) AS one FROM spread WHERE slow(i) GROUP BY k")):  # fmt: skip
+            query = f"SELECT * FROM ({query}) AS g JOIN (SELECT k FROM {inner} WHERE here(k) / 5000 = 0) AS w USING (k)"
             for hashed in "on", "off":
                 _, state = copied(query, WORKERS + settings
                                   + f"SET enable_hashagg = {hashed}; SET bloomtype.join_filter_window = 1;")  # fmt: skip
