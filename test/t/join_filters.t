@@ -376,8 +376,9 @@ def test_copies():
                 same(state, "00000", "no group is cut")
         copied(f"""SELECT v, n FROM (VALUES (1), (2), (3)) AS v (v) LEFT JOIN (SELECT count(*) AS n FROM wide
                JOIN {wanted}) AS q ON true""", WORKERS + settings)  # fmt: skip
-        # LIMIT ends the workers, and the next run starts others
-        copied(f"""SELECT v, (SELECT count(pad) + 0 * v FROM (SELECT pad FROM wide JOIN {wanted} LIMIT 50) AS q)
+        # LIMIT ends the workers, and the next run starts others, and builds anew if the hash table has several batches
+        copied("""SELECT v, (SELECT count(pad) + 0 * v FROM (SELECT pad FROM wide
+               JOIN (SELECT k FROM wanted WHERE here(k) > 0) AS w USING (k) LIMIT 50) AS q)
                FROM generate_series(1, 3) AS v""", WORKERS + settings)  # fmt: skip
         rows, _ = both("""SELECT x, (SELECT count(*) FROM wide AS o JOIN (SELECT k FROM wanted WHERE here(k) % 7 = x
                        OFFSET 0) AS i ON o.k = i.k) FROM generate_series(0, 6) AS x""", WORKERS + settings, filtered=None)  # fmt: skip
