@@ -80,9 +80,10 @@ list_of_plan(const FilterPlan *plan)
 					  plan->collations);
 }
 
-static FilterPlan
-plan_of_list(List *list)
+FilterPlan
+plan_of_passing_scan(const CustomScan *plan)
 {
+	List	   *list = plan->custom_private;
 	List	   *numbers = linitial(list);
 
 	return (FilterPlan) {
@@ -117,10 +118,10 @@ passing_targets(List *targets, int varno)
 
 /* The caller sets plan_node_id.  Parameters are the child's: the filter's is none of them. */
 CustomScan *
-make_filter_build(Plan *child, const FilterPlan *filter, List *keys)
+make_passing_scan(Plan *child, const FilterPlan *filter, const CustomScanMethods *methods)
 {
-	CustomScan *build = makeNode(CustomScan);
-	Plan	   *plan = &build->scan.plan;
+	CustomScan *scan = makeNode(CustomScan);
+	Plan	   *plan = &scan->scan.plan;
 
 	plan->startup_cost = child->startup_cost;
 	plan->total_cost = child->total_cost;
@@ -132,10 +133,18 @@ make_filter_build(Plan *child, const FilterPlan *filter, List *keys)
 	plan->allParam = bms_copy(child->allParam);
 	plan->lefttree = child;
 	plan->targetlist = passing_targets(child->targetlist, INDEX_VAR);
-	build->custom_scan_tlist = passing_targets(child->targetlist, OUTER_VAR);
+	scan->custom_scan_tlist = passing_targets(child->targetlist, OUTER_VAR);
+	scan->custom_private = list_of_plan(filter);
+	scan->methods = methods;
+	return scan;
+}
+
+CustomScan *
+make_filter_build(Plan *child, const FilterPlan *filter, List *keys)
+{
+	CustomScan *build = make_passing_scan(child, filter, &plan_methods);
+
 	build->custom_exprs = copyObject(keys);
-	build->custom_private = list_of_plan(filter);
-	build->methods = &plan_methods;
 	return build;
 }
 
@@ -145,7 +154,7 @@ create_build(CustomScan *plan)
 	FilterBuild *build = (FilterBuild *) newNode(sizeof(FilterBuild), T_CustomScanState);
 
 	build->css.methods = &exec_methods;
-	build->plan = plan_of_list(plan->custom_private);
+	build->plan = plan_of_passing_scan(plan);
 	return (Node *) build;
 }
 
@@ -153,17 +162,24 @@ create_build(CustomScan *plan)
  * The executor promises to the parent that a custom scan returns virtual tuples.  This one
  * returns the child's slots.
  */
+void
+begin_passing_scan(CustomScanState *node, EState *estate, int eflags)
+{
+	PlanState  *child = ExecInitNode(outerPlan(node->ss.ps.plan), estate, eflags);
+
+	outerPlanState(node) = child;
+	node->ss.ps.resultops = ExecGetResultSlotOps(child, &node->ss.ps.resultopsfixed);
+	node->ss.ps.resultopsset = true;
+}
+
 static void
 begin_build(CustomScanState *node, EState *estate, int eflags)
 {
 	FilterBuild *build = (FilterBuild *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	PlanState  *child = ExecInitNode(outerPlan(plan), estate, eflags);
 	ParamExecData *parameter = &estate->es_param_exec_vals[build->plan.parameter];
 
-	outerPlanState(node) = child;
-	node->ss.ps.resultops = ExecGetResultSlotOps(child, &node->ss.ps.resultopsfixed);
-	node->ss.ps.resultopsset = true;
+	begin_passing_scan(node, estate, eflags);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) || estate->es_epq_active != NULL)
 		return;
 	build->filter = create_join_filter(&build->plan, estate);

@@ -39,16 +39,24 @@ stored_figures(const NodeInstrumentation *counters)
 	};
 }
 
-/* Those of this process, and of its workers. */
+static void
+add_figures(ProbeFigures *sum, ProbeFigures figures)
+{
+	sum->probed += figures.probed;
+	sum->dropped += figures.dropped;
+	sum->removed += figures.removed;
+}
+
+/* Those of this process, of its workers, and of those that have a copy. */
 static ProbeFigures
 total_figures(const FilterBuild *build)
 {
-	ProbeFigures sum = stored_figures(build->css.ss.ps.instrument);
-	ProbeFigures own = count_probes(build->filter);
+	ProbeFigures sum = count_probes(build->filter);
+	ListCell   *cell;
 
-	sum.probed += own.probed;
-	sum.dropped += own.dropped;
-	sum.removed += own.removed;
+	add_figures(&sum, stored_figures(build->css.ss.ps.instrument));
+	foreach(cell, build->filter->copies)
+		add_figures(&sum, stored_figures(((const FilterCopy *) lfirst(cell))->css.ss.ps.instrument));
 	return sum;
 }
 
@@ -80,9 +88,9 @@ explain_worker(int number, ProbeFigures figures, ExplainState *es)
 
 /* A worker that comes late to a Parallel Hash does not run the build node, but probes. */
 static void
-explain_workers(const FilterBuild *build, ExplainState *es)
+explain_workers(const CustomScanState *node, ExplainState *es)
 {
-	const WorkerNodeInstrumentation *workers = build->css.ss.ps.worker_instrument;
+	const WorkerNodeInstrumentation *workers = node->ss.ps.worker_instrument;
 
 	if (!es->verbose || es->workers_state == NULL)
 		return;
@@ -131,7 +139,15 @@ explain_filter_build(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExplainPropertyInteger("Keys Added", NULL, filter->keys, es);
 	ExplainPropertyInteger("Filter Size", "kB", (filter->size + 1023) / 1024, es);
 	explain_figures(total_figures(build), es);
-	explain_workers(build, es);
+	explain_workers(node, es);
+}
+
+void
+explain_filter_copy(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	ExplainPropertyText("Copy of Join Filter", psprintf("$%d", ((FilterCopy *) node)->plan.parameter), es);
+	if (es->analyze)
+		explain_workers(node, es);
 }
 
 #if PG_VERSION_NUM >= 180000

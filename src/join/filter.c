@@ -251,6 +251,8 @@ shrink_bits(JoinFilter *filter)
 void
 finish_join_filter(JoinFilter *filter)
 {
+	ListCell   *cell;
+
 	if (filter->shared != NULL)
 	{
 		finish_shared_filter(filter);
@@ -268,4 +270,11 @@ finish_join_filter(JoinFilter *filter)
 		return;
 	}
 	filter->ready = !filter->spoiled;
+	foreach(cell, filter->copies)
+	{
+		const FilterCopy *copy = lfirst(cell);
+
+		if (copy->shared != NULL)
+			publish_filter_copy(filter, copy->shared);
+	}
 }

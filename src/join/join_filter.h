@@ -11,6 +11,8 @@
  * other way round: the build node is below the Sort of the outer side, and the scans are on
  * the inner side.  For it, read outer as inner here, inner as outer, and Sort as Hash.
  *
+ * Below a Gather another custom scan, the copy node, passes the filter on to workers.
+ *
  * A filter only ever drops rows that its join would drop.  Whatever makes that doubtful
  * makes the probe pass all rows.
  */
@@ -107,7 +109,9 @@ typedef struct JoinFilter
 	MemoryContext memory;		/* of bits and chunks */
 	HashChunk  *chunks;			/* hashes, until the number of keys is known */
 	uint64		keys;			/* added, not distinct */
-	SharedFilter *shared;		/* of a Parallel Hash, or NULL */
+	SharedFilter *shared;		/* of a Parallel Hash, or the copy that a worker probes */
+	List	   *copies;			/* FilterCopy nodes */
+	SharedFilter *awaited;		/* in a worker: the copy, also before it is complete */
 
 	Size		size;			/* for EXPLAIN */
 } JoinFilter;
@@ -134,6 +138,11 @@ extern void attach_shared_filter(JoinFilter *filter, SharedFilter *shared);
 extern void detach_shared_filter(JoinFilter *filter);
 extern void finish_shared_filter(JoinFilter *filter);
 extern bool shared_filter_is_full(const JoinFilter *filter);
+
+extern Size filter_copy_size(const JoinFilter *filter);
+extern void initialize_filter_copy(JoinFilter *filter, SharedFilter *copy);
+extern void publish_filter_copy(const JoinFilter *filter, SharedFilter *copy);
+extern bool receive_filter_copy(JoinFilter *filter);
 
 /*
  * Adds a key to the hash of the keys before it, which starts at 0.  The 32 bits of a hash
@@ -194,6 +203,27 @@ extern void explain_filter_build(CustomScanState *node, List *ancestors, Explain
 
 /* Lets EXPLAIN show filters at scans, in versions that have a hook for it. */
 extern void explain_probing_scans(void);
+
+/* A custom scan that returns its child's slots, for the node and for that below a Gather. */
+extern CustomScan *make_passing_scan(Plan *child, const FilterPlan *filter, const CustomScanMethods *methods);
+extern FilterPlan plan_of_passing_scan(const CustomScan *plan);
+extern void begin_passing_scan(CustomScanState *node, EState *estate, int eflags);
+
+/*
+ * The copy node below a Gather: gather.c, explain.c
+ */
+
+typedef struct FilterCopy
+{
+	CustomScanState css;
+	FilterPlan	plan;
+	SharedFilter *shared;		/* NULL without workers */
+} FilterCopy;
+
+extern void register_filter_copy(void);
+extern CustomScan *make_filter_copy(Plan *child, const FilterPlan *plan);
+extern bool is_filter_copy(const Plan *plan);
+extern void explain_filter_copy(CustomScanState *node, List *ancestors, ExplainState *es);
 
 /*
  * The probe: probe.c, probe_removal.c
@@ -273,6 +303,7 @@ typedef struct JoinKeys
 typedef struct Place
 {
 	Plan	   *scan;
+	Plan	   *gather;			/* above it, or NULL */
 	List	   *keys;			/* in terms of the scan */
 	int			parameter;
 	double		rank;			/* among the probes of the scan, the least first */
@@ -285,6 +316,7 @@ typedef struct Way
 	bool		changing;		/* see FilterPlan */
 	const Bitmapset *parameters;	/* with which the inner side changes */
 	bool		whole;			/* see FilterPlan */
+	Plan	   *gather;			/* whose child is on the way */
 	bool		blocking;		/* a node reads all rows before it returns one */
 	int			nodes;			/* on the longest way */
 	List	   *places;

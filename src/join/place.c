@@ -33,6 +33,7 @@
 #define JOIN_SAVES			60
 #define SPILLING_JOIN_SAVES	250
 #define NODE_SAVES			60	/* for each node that the row does not reach */
+#define GATHER_SAVES	150		/* a worker sends no row to the leader */
 #define BLOCKING_SAVES		150	/* one of them sorts, groups or hashes */
 #define MOST_PASSING		0.85	/* share of the rows, whatever a dropped one saves */
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
@@ -152,6 +153,19 @@ add_key(JoinKeys *keys, const Sides *sides, int i)
 	return true;
 }
 
+static bool
+is_below_gather(const Way *way)
+{
+	ListCell   *cell;
+
+	foreach(cell, way->places)
+	{
+		if (((const Place *) lfirst(cell))->gather != NULL)
+			return true;
+	}
+	return false;
+}
+
 /* What it saves to drop an outer row early. */
 static double
 saving_of_row(const Sides *sides, const Way *way)
@@ -161,7 +175,8 @@ saving_of_row(const Sides *sides, const Way *way)
 	double		saving = IsA(sides->join, MergeJoin) ? JOIN_SAVES :
 		bytes > get_hash_memory_limit() ? SPILLING_JOIN_SAVES : bytes > TINY_TABLE ? JOIN_SAVES : TINY_JOIN_SAVES;
 
-	return saving + NODE_SAVES * way->nodes + (way->blocking ? BLOCKING_SAVES : 0);
+	return saving + NODE_SAVES * way->nodes + (way->blocking ? BLOCKING_SAVES : 0) +
+		(is_below_gather(way) ? GATHER_SAVES : 0);
 }
 
 static double
@@ -263,6 +278,20 @@ rank_of_probe(const Plan *inner, double passing)
 	return price / Max(0.01, 1 - passing);
 }
 
+/* Lets the workers of a Gather have the filter; once, if they run several of the scans. */
+static void
+insert_copy(Walk *walk, Plan *gather, const FilterPlan *filter)
+{
+	Plan	   *child = outerPlan(gather);
+	CustomScan *copy;
+
+	if (is_filter_copy(child) && plan_of_passing_scan((CustomScan *) child).parameter == filter->parameter)
+		return;
+	copy = make_filter_copy(child, filter);
+	copy->scan.plan.plan_node_id = ++walk->last_node_id;
+	outerPlan(gather) = &copy->scan.plan;
+}
+
 /* False if the filter would be too large. */
 static bool
 insert_build(Walk *walk, const Sides *sides, const Way *way, double passing, double saving)
@@ -286,6 +315,8 @@ insert_build(Walk *walk, const Sides *sides, const Way *way, double passing, dou
 
 		place->parameter = parameter;
 		place->rank = rank_of_probe(build->scan.plan.lefttree, passing);
+		if (place->gather != NULL)
+			insert_copy(walk, place->gather, &filter);
 	}
 	walk->places = list_concat(walk->places, way->places);
 	return true;

@@ -84,6 +84,15 @@ find_in_expression(const Search *search, const void *expression)
 		(contain_volatile_functions((Node *) expression) || find_subplan((Node *) expression, (void *) search));
 }
 
+/* The rows of a CTE are kept: what may differ between rescans does not matter. */
+static bool
+find_in_cte(const Search *search, int plan_id)
+{
+	Search		kept = {.stmt = search->stmt};
+
+	return find_in_subplan(&kept, plan_id);
+}
+
 /* Those of a scan, beside target list and qual. */
 static bool
 find_in_scan(const Search *search, const Plan *plan)
@@ -113,7 +122,7 @@ find_in_scan(const Search *search, const Plan *plan)
 		case T_ValuesScan:
 			return find_in_expression(search, ((const ValuesScan *) plan)->values_lists);
 		case T_CteScan:
-			return find_in_subplan(search, ((const CteScan *) plan)->ctePlanId);
+			return find_in_cte(search, ((const CteScan *) plan)->ctePlanId);
 		case T_ForeignScan:
 			return search->any_change || find_in_expression(search, ((const ForeignScan *) plan)->fdw_exprs);
 		case T_SeqScan:
@@ -157,7 +166,7 @@ find_in_node(const Search *search, const Plan *plan)
 			return search->any_change;
 		case T_CustomScan:
 			/* what another extension's does is in its private data */
-			return !is_filter_build(plan);
+			return !is_filter_build(plan) && !is_filter_copy(plan);
 		case T_ProjectSet:
 		case T_Append:
 		case T_MergeAppend:

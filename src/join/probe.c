@@ -136,14 +136,14 @@ count_probes(const JoinFilter *filter)
 
 /*
  * Below a grouping a filter goes from all scans or none, and only while it has dropped no
- * row, so that all groups are whole.
+ * row, so that all groups are whole.  Other processes may have dropped some.
  */
 static void
 give_up_groups(JoinFilter *filter)
 {
 	ListCell   *cell;
 
-	if (count_probes(filter).dropped > 0)
+	if (count_probes(filter).dropped > 0 || filter->shared != NULL || filter->copies != NIL)
 		return;
 	filter->spoiled = true;
 	filter->ready = false;
@@ -190,7 +190,7 @@ passes(ProbeSite *site, const TupleTableSlot *slot)
 
 	if (site->removed)
 		return true;
-	if (unlikely(!is_usable(site->filter)))
+	if (unlikely(!is_usable(site->filter)) && !receive_filter_copy(site->filter))
 	{
 		site->filter->spoiled |= site->filter->plan->whole;
 		return true;

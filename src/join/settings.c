@@ -141,6 +141,7 @@ define_join_filters(void)
 							NULL, &join_filter_window, 512, 1, 1 << 24, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("bloomtype");
 	register_filter_build();
+	register_filter_copy();
 	CacheRegisterSyscacheCallback(PROCOID, forget_probe, (Datum) 0);
 	next_planner = planner_hook;
 	planner_hook = plan_with_join_filters;

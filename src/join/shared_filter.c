@@ -19,6 +19,8 @@
 struct SharedFilter
 {
 	pg_atomic_uint64 keys;
+	pg_atomic_uint32 copied;	/* true if it is a complete copy */
+	uint32		room;			/* of a copy, in blocks */
 	uint32		nblocks;
 };
 
@@ -113,4 +115,66 @@ detach_shared_filter(JoinFilter *filter)
 	filter->shared = NULL;
 	filter->bits = NULL;
 	filter->ready = false;
+}
+
+/*
+ * The copy of a filter for the workers of a Gather: see gather.c.  Its size is an estimate
+ * if the filter is not complete.
+ */
+
+static uint32
+blocks_of_copy(const JoinFilter *filter)
+{
+	if (filter->ready)
+		return filter->shape.nblocks;
+	return blocks_for_rows(filter->plan, Min(join_filter_memory(), MAX_SHARED_SIZE));
+}
+
+Size
+filter_copy_size(const JoinFilter *filter)
+{
+	return sizeof(SharedFilter) + BF_BLOCK_BYTES + (Size) blocks_of_copy(filter) * BF_BLOCK_BYTES;
+}
+
+/* Copies a finished filter, unless that is done: its inner side does not change. */
+void
+publish_filter_copy(const JoinFilter *filter, SharedFilter *copy)
+{
+	if (!filter->ready || filter->shape.nblocks > copy->room || pg_atomic_read_u32(&copy->copied))
+		return;
+	memcpy(bits_of(copy), filter->bits, (Size) filter->shape.nblocks * BF_BLOCK_BYTES);
+	copy->nblocks = filter->shape.nblocks;
+	pg_write_barrier();
+	pg_atomic_write_u32(&copy->copied, true);
+}
+
+/*
+ * Before workers start.  A filter below a grouping is not used at all if they do not have
+ * it from their first row on.
+ */
+void
+initialize_filter_copy(JoinFilter *filter, SharedFilter *copy)
+{
+	pg_atomic_init_u64(&copy->keys, 0);
+	pg_atomic_init_u32(&copy->copied, false);
+	copy->room = blocks_of_copy(filter);
+	publish_filter_copy(filter, copy);
+	if (filter->plan->whole && !pg_atomic_read_u32(&copy->copied))
+	{
+		filter->spoiled = true;
+		filter->ready = false;
+	}
+}
+
+/* In a worker: is the copy complete? */
+bool
+receive_filter_copy(JoinFilter *filter)
+{
+	SharedFilter *copy = filter->awaited;
+
+	if (copy == NULL || filter->shared != NULL || !pg_atomic_read_u32(&copy->copied))
+		return false;
+	pg_read_barrier();
+	attach_shared_filter(filter, copy);
+	return true;
 }

@@ -128,6 +128,7 @@ add_place(Way *way, Plan *scan, List *keys)
 	Place	   *place = palloc0(sizeof(Place));
 
 	place->scan = scan;
+	place->gather = way->gather;
 	place->keys = keys;
 	way->places = lappend(way->places, place);
 	return REACHES_ALL;
@@ -251,6 +252,23 @@ descend_join(Way *way, Join *join, List *keys)
 	return descend_side(way, join, innerPlan(plan), as_result_columns(keys));
 }
 
+/* Into what workers run.  They get one copy of the filter, so that must not change. */
+static Reach
+descend_gather(Way *way, Plan *gather, List *keys)
+{
+	Plan	   *child = outerPlan(gather);
+	Reach		reach;
+
+	if (way->changing)
+		return REACHES_NONE;
+	while (is_filter_copy(child))
+		child = outerPlan(child);
+	way->gather = gather;
+	reach = descend(way, child, keys);
+	way->gather = NULL;
+	return reach;
+}
+
 /* Into a node that is no scan. */
 static Reach
 descend_node(Way *way, Plan *plan, List *keys)
@@ -280,6 +298,9 @@ descend_node(Way *way, Plan *plan, List *keys)
 			return descend_grouping(way, plan, keys, ((WindowAgg *) plan)->partNumCols,
 									((WindowAgg *) plan)->partColIdx, ((WindowAgg *) plan)->partOperators,
 									((WindowAgg *) plan)->partCollations);
+		case T_Gather:
+		case T_GatherMerge:
+			return descend_gather(way, plan, keys);
 		case T_NestLoop:
 		case T_MergeJoin:
 		case T_HashJoin:

@@ -201,6 +201,23 @@ SELECT removed FROM figures('SELECT FROM (SELECT item, sum(price) FROM sale GROU
 	JOIN item ON item.id = s.item WHERE kind < 9');
 RESET bloomtype.join_filter_window;
 
+-- workers below a join get a copy of the filter, if its inner side cannot change
+CREATE TEMP TABLE own_item AS TABLE item;
+ANALYZE own_item;
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS off) SELECT count(*) FROM sale JOIN own_item ON sale.item = own_item.id WHERE kind = 3;
+SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
+	JOIN own_item ON own_item.id = s.item WHERE kind = 3');
+SELECT * FROM probing('SELECT (SELECT count(*) FROM sale JOIN (SELECT id FROM own_item WHERE kind = town OFFSET 0) AS i
+	ON sale.item = i.id) FROM shop');
+-- the rows of a CTE do not change, even if workers find them
+SELECT * FROM probing('WITH c AS MATERIALIZED (SELECT item, count(*) FROM sale GROUP BY item)
+	SELECT FROM sale WHERE item IN (SELECT item FROM c WHERE count > 1)');
+RESET max_parallel_workers_per_gather;
+
 -- everybody must be able to execute it, or plans do without
 REVOKE EXECUTE ON FUNCTION bloom_join_filter FROM PUBLIC;
 SELECT * FROM probing('SELECT FROM sale JOIN item ON sale.item = item.id');

@@ -60,6 +60,7 @@ def compare(seed, counts):
             counts["merging"] += has_merge_filter(plan, "Rows Dropped")
             counts["dropping"] += dropped(plan) > 0
             counts["removed"] += any(node.get("Probes Removed", 0) > 0 for node in plan)
+            counts["copied"] += any("Copy of Join Filter" in node for node in plan)
         if got != expected:
             return f"seed {seed}: {expected[0]}, {len(expected[1])} rows, {expected[2]} calls;" \
                    f" with filters {got[0]}, {len(got[1])} rows, {got[2]} calls\n{query}" \
@@ -69,7 +70,7 @@ def compare(seed, counts):
 
 def test_random_queries():
     each("SET statement_timeout = 0", *tables())
-    counts = dict.fromkeys(("compared", "explained", "filtered", "merging", "dropping", "removed"), 0)
+    counts = dict.fromkeys(("compared", "explained", "filtered", "merging", "dropping", "removed", "copied"), 0)
     different = [one for seed in range(SEED, SEED + QUERIES) if (one := compare(seed, counts))]
     same(different, [], f"{QUERIES} random queries have the same result with filters and without")
     note(f"{counts}")
@@ -77,6 +78,7 @@ def test_random_queries():
     ok(counts["dropping"] >= 0.3 * counts["explained"], "in many of them filters drop rows", counts)
     ok(counts["merging"] >= 0.05 * counts["explained"], "in some those of merge joins", counts)
     ok(counts["removed"] > 0, "and probes are removed", counts)
+    ok(counts["copied"] > 0, "and workers have copies of filters", counts)
 
 
 
@@ -420,18 +422,83 @@ def test_parallel_hash():
         same(len({row.split("|")[1] for row in rows}), 1, f"{launched} workers: each run of the plan has the same result")
 
 
+WORKERS = """SET statement_timeout = 0; SET max_parallel_workers_per_gather = 2; SET enable_mergejoin = off;
+    SET enable_nestloop = off; SET enable_material = off; SET enable_memoize = off;"""
+
+
+def copied(query, settings=WORKERS, **parameters):
+    """As both(), for a join above a Gather, whose workers must have a copy of the filter."""
+    with Session(settings + FORCE, **parameters) as session:
+        plan = session.explain(query)
+        ok(any("Copy of Join Filter" in node for node in plan), "the workers have a copy of the filter",
+           [node["Node Type"] for node in plan])  # fmt: skip
+    return both(query, settings)
+
+
+def test_copies():
+    """Fails if the workers of a Gather below a hash join use a filter that is not complete, that they do not all use,
+    or whose inner side has changed."""
+    each("""CREATE FUNCTION here(int) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT LEAKPROOF PARALLEL RESTRICTED
+            AS 'BEGIN RETURN $1; END'""",
+         """CREATE FUNCTION slow(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+            AS 'BEGIN IF $1 % 226 = 0 THEN PERFORM pg_sleep(0.02); END IF; RETURN true; END'""",
+         "CREATE TABLE spread AS SELECT i % 5000 AS k, i FROM generate_series(0, 9999) AS i",
+         "CREATE TABLE other_pages AS SELECT k FROM generate_series(0, 4999) AS k WHERE k / 226 % 2 = 0",
+         "CREATE TABLE wide AS SELECT i % 5000 AS k, repeat('x', 300) AS pad FROM generate_series(0, 29999) AS i",
+         "VACUUM ANALYZE spread, other_pages, wide")  # fmt: skip
+    wanted = "(SELECT k FROM wanted WHERE here(k) < 1500) AS w USING (k)"
+    for settings in ("SET work_mem = '64kB'; SET hash_mem_multiplier = 1;", "SET max_parallel_workers = 0;",
+                     "SET parallel_leader_participation = off;"):  # fmt: skip
+        copied(f"SELECT count(*), sum(length(pad)) FROM wide JOIN {wanted}", WORKERS + settings)
+        # The rows of a group are in different pages, and a part of them is an error. The second filter drops all rows of
+        # some pages and none of others, so that a process may want to give it up.
+        for inner, query in (("few", "SELECT k, 1 / (count(*) / 6) AS one FROM wide GROUP BY k"),
+                             ("other_pages", "SELECT k, 1 / (count(*) / 2) AS one FROM spread WHERE slow(i) GROUP BY k")):  # fmt: skip
+            query = f"SELECT * FROM ({query}) AS g JOIN (SELECT k FROM {inner} WHERE here(k) / 5000 = 0) AS w USING (k)"
+            for hashed in "on", "off":
+                _, state = copied(query, WORKERS + settings
+                                  + f"SET enable_hashagg = {hashed}; SET bloomtype.join_filter_window = 1;")  # fmt: skip
+                same(state, "00000", "no group is cut")
+        copied(f"""SELECT v, n FROM (VALUES (1), (2), (3)) AS v (v) LEFT JOIN (SELECT count(*) AS n FROM wide
+               JOIN {wanted}) AS q ON true""", WORKERS + settings)  # fmt: skip
+        # LIMIT ends the workers, and the next run starts others, and builds anew if the hash table has several batches
+        copied("""SELECT v, (SELECT count(pad) + 0 * v FROM (SELECT pad FROM wide
+               JOIN (SELECT k FROM wanted WHERE here(k) > 0) AS w USING (k) LIMIT 50) AS q)
+               FROM generate_series(1, 3) AS v""", WORKERS + settings)  # fmt: skip
+        rows, _ = both("""SELECT x, (SELECT count(*) FROM wide AS o JOIN (SELECT k FROM wanted WHERE here(k) % 7 = x
+                       OFFSET 0) AS i ON o.k = i.k) FROM generate_series(0, 6) AS x""", WORKERS + settings, filtered=None)  # fmt: skip
+        ok(len({row.split("|")[1] for row in rows}) > 1, "the counts differ between rescans", rows)
+
+
+def test_late_copy():
+    """Fails if workers that start before the filter is complete never use it, or do so before it is. They have sent
+    few rows when it comes: what their queues hold."""
+    query = "SELECT count(*) FROM wide JOIN (SELECT k FROM wanted WHERE {} OFFSET 0) AS w USING (k)"
+    settings = WORKERS + "SET parallel_leader_participation = off;"
+    # where the estimate is far too low, there is no room for the filter
+    for condition, least, most in ("here(k) < 300", 20000, 29000), ("here(k) % 1 = 0", 0, 0):
+        both(query.format(condition), settings)
+        with Session(settings + FORCE) as session:
+            plan = session.explain(query.format(condition), ", ANALYZE, TIMING off")
+        (gather,) = [node for node in plan if node["Node Type"] == "Gather"]
+        (hashed,) = [node for node in plan if node["Node Type"] == "Hash"]
+        ok(gather["Startup Cost"] < hashed["Total Cost"], "the join reads a row of the workers first", plan)
+        ok(least <= dropped(plan) <= most, "rows that the workers drop", dropped(plan))
+
+
 def test_no_segment():
-    """Fails if a Parallel Hash that runs without shared memory, because the server has no segment left, takes its
-    filter for that of several processes. Each Gather of a query keeps its segment to the end."""
+    """Fails if a join that runs without shared memory, because the server has no segment left, takes its filter for
+    that of several processes. Each Gather of a query keeps its segment to the end."""
     with Session() as session:
         (backends,) = session.ask("""SELECT sum(setting::int) + 8 FROM pg_settings WHERE name IN ('max_connections',
             'autovacuum_max_workers', 'autovacuum_worker_slots', 'max_worker_processes', 'max_wal_senders')""")
     gathers = 64 + 5 * int(backends) + 20
-    join = "(SELECT count(*) FROM pairs JOIN (SELECT k FROM wanted WHERE k < 100) AS w USING (k) WHERE i > -{})"
-    query = f"SELECT n, count(*) FROM unnest(ARRAY[{', '.join(map(join.format, range(gathers)))}]) AS n GROUP BY n"
-    rows, _ = both(query, """SET statement_timeout = 0; SET max_parallel_workers_per_gather = 1;
-        SET max_parallel_workers = 0; SET enable_mergejoin = off; SET enable_nestloop = off;""")
-    same(len(rows), 1, "all joins have the same result")
+    for key in "k", "here(k)":
+        join = f"(SELECT count(*) FROM pairs JOIN (SELECT k FROM wanted WHERE {key} < 100) AS w USING (k) WHERE i > -{{}})"
+        query = f"SELECT n, count(*) FROM unnest(ARRAY[{', '.join(map(join.format, range(gathers)))}]) AS n GROUP BY n"
+        rows, _ = both(query, """SET statement_timeout = 0; SET max_parallel_workers_per_gather = 1;
+            SET max_parallel_workers = 0; SET enable_mergejoin = off; SET enable_nestloop = off;""")
+        same(len(rows), 1, "all joins have the same result")
 
 
 def figures_of(nodes):
@@ -476,6 +543,20 @@ def test_figures_of_workers():
                 ok(leader == "on" or any(re.fullmatch(WORKER, line) for line in text), "as text", *text)
 
 
+def test_figures_of_copies():
+    """Fails if the figures of a filter miss those of a worker that has a copy."""
+    query = "SELECT count(*) FROM spread JOIN (SELECT k FROM few WHERE here(k) > 0) AS f USING (k)"
+    with Session(WORKERS + FORCE + "SET parallel_leader_participation = off;") as session:
+        plan = session.explain(query, ", ANALYZE, VERBOSE, TIMING off")
+        (build,) = [node for node in plan if "Join Filter Name" in node]
+        (copy,) = [node for node in plan if "Copy of Join Filter" in node]
+        ok(5000 < build["Rows Probed"] <= 10000, "workers probe the rows after those in their queues", build)
+        ok(0.99 * build["Rows Probed"] < build["Rows Dropped"] < 10000, "and drop nearly all", build)
+        same(build["Keys Added"], 1, "by the keys of the leader")
+        for figure in "Rows Probed", "Rows Dropped":
+            same(sum(worker[figure] for worker in copy["Join Filter Workers"]), build[figure], f"{figure} of each worker")
+
+
 def test_explain():
     """What EXPLAIN shows in each format, at the build node and, where the server can, at the scan."""
     query = "SELECT count(*) FROM pairs AS p JOIN few AS f USING (k)"
@@ -508,5 +589,5 @@ def test_explain():
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side,
     test_merge_joins, test_end_of_merge_join, test_reevaluated_rows, test_cached_plans, test_cursors,
     test_cursor_of_another_role, test_removal_beside_subplan, test_loading, test_memory, test_large_shared_filter,
-    test_order_of_probes, test_failing_search, test_jit, test_parallel_hash, test_no_segment, test_figures_of_workers,
-    test_explain, test_random_queries)  # fmt: skip
+    test_order_of_probes, test_failing_search, test_jit, test_parallel_hash, test_copies, test_late_copy, test_no_segment,
+    test_figures_of_workers, test_figures_of_copies, test_explain, test_random_queries)  # fmt: skip

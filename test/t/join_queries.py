@@ -29,7 +29,11 @@ def fill(table, rows, keys, salt):
 
 
 def tables():
+    yield "SET statement_timeout = 0"
     yield "CREATE COLLATION loose (PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false)"
+    # keeps a relation away from workers, and so a Gather below its hash join
+    yield """CREATE FUNCTION leader_only(int) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT LEAKPROOF PARALLEL RESTRICTED
+        AS 'BEGIN RETURN $1; END'"""
     yield "CREATE SEQUENCE calls"
     yield "SELECT nextval('calls')"
     for salt, (table, (rows, keys)) in enumerate(ROWS.items()):
@@ -70,7 +74,11 @@ class Queries:
 
     def condition(self, name):
         return self.one(f"{name}.v < {self.random.randint(1, 9)}", f"{name}.b % 3 = {self.random.randint(0, 2)}",
-                        f"{name}.b < {self.random.randint(1, 150)}", f"{name}.id % 7 <> 1", "true", "true")  # fmt: skip
+                        f"{name}.b < {self.random.randint(1, 150)}", f"{name}.id % 7 <> 1", "true", "true",
+                        self.leader_only(name))  # fmt: skip
+
+    def leader_only(self, name):
+        return f"leader_only({name}.v) < {self.random.randint(1, 9)}"
 
     def grouped(self, relation, name, keys):
         computed = {"v": "count(*)::int AS v"}
@@ -136,7 +144,7 @@ class Queries:
         else:
             text = f" {kind} {self.relation(depth)} AS {right} ON {self.equal(left, right)}"
             if kind == "JOIN":
-                text += f" AND {self.condition(right)}"
+                text += f" AND {self.one(self.condition(right), self.condition(right), self.leader_only(right))}"
         names.append(right)
         return text
 
@@ -183,7 +191,8 @@ class Queries:
             "enable_mergejoin", "enable_nestloop", "enable_hashagg", "enable_sort", "enable_partitionwise_join",
             "enable_partitionwise_aggregate", "enable_memoize", "enable_material", "enable_parallel_hash",
             "enable_seqscan", "parallel_leader_participation")]  # fmt: skip
-        result.append(f"SET max_parallel_workers_per_gather = {self.one(0, 0, 2)}")
+        result.append(f"SET max_parallel_workers_per_gather = {self.one(0, 2, 2)}")
+        result.append(f"SET max_parallel_workers = {self.one(8, 8, 0)}")
         if self.maybe(0.3):
             result.append("SET enable_hashjoin = off; SET enable_nestloop = off; SET enable_mergejoin = on")
             result.append(f"SET enable_sort = on; SET enable_indexscan = {self.one('on', 'off')}")
