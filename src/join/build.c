@@ -85,8 +85,7 @@ plan_of_passing_scan(const CustomScan *plan)
 {
 	List	   *list = plan->custom_private;
 	List	   *numbers = linitial(list);
-
-	return (FilterPlan) {
+	FilterPlan	result = {
 		.parameter = linitial_int(numbers),
 		.rows = lsecond_int(numbers),
 		.most_passing = lthird_int(numbers),
@@ -97,6 +96,8 @@ plan_of_passing_scan(const CustomScan *plan)
 		.inner_hashes = lthird(list),
 		.collations = lfourth(list),
 	};
+
+	return result;
 }
 
 /* A target list that returns another one's columns as they are. */
@@ -230,7 +231,7 @@ exec_build(CustomScanState *node)
 	FilterBuild *build = (FilterBuild *) node;
 	TupleTableSlot *slot = ExecProcNode(outerPlanState(node));
 
-	if (!build->collecting || build->filter == NULL || build->filter->hash == NULL || !has_reader(build->filter))
+	if (!build->collecting || build->filter == NULL || build->filter->above == NULL || !has_reader(build->filter))
 		return slot;
 	if (TupIsNull(slot))
 	{

@@ -32,11 +32,13 @@ store_figures(NodeInstrumentation *counters, ProbeFigures figures)
 static ProbeFigures
 stored_figures(const NodeInstrumentation *counters)
 {
-	return (ProbeFigures) {
+	ProbeFigures result = {
 		.probed = counters->nfiltered1,
 		.dropped = counters->nfiltered2,
 		.removed = counters->ntuples2,
 	};
+
+	return result;
 }
 
 static void

@@ -123,6 +123,16 @@ give_up(JoinFilter *filter)
 	filter->size = 0;
 }
 
+void
+set_join_filter_bits(JoinFilter *filter, uint8 *bits, uint32 nblocks)
+{
+	filter->bits = bits;
+	filter->shape.nblocks = nblocks;
+	filter->shape.block_bits = BF_BLOCK_BITS;
+	filter->shape.k = JOIN_FILTER_K;
+	filter->size = (Size) nblocks * BF_BLOCK_BYTES;
+}
+
 static bool
 allocate_bits(JoinFilter *filter, uint32 nblocks)
 {
@@ -132,11 +142,7 @@ allocate_bits(JoinFilter *filter, uint32 nblocks)
 
 	if (memory == NULL)
 		return false;
-	filter->bits = (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, memory);
-	filter->shape = (bf_shape) {
-		.nblocks = nblocks, .block_bits = BF_BLOCK_BITS, .k = JOIN_FILTER_K
-	};
-	filter->size = size;
+	set_join_filter_bits(filter, (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, memory), nblocks);
 	return true;
 }
 

@@ -106,7 +106,7 @@ begin_copy(CustomScanState *node, EState *estate, int eflags)
 	if (!IsParallelWorker())
 		return;
 	filter = create_join_filter(&copy->plan, estate);
-	filter->hash = &node->ss.ps;
+	filter->above = &node->ss.ps;
 	parameter_of(copy)->value = PointerGetDatum(filter);
 }
 

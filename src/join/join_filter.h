@@ -98,7 +98,7 @@ typedef struct JoinFilter
 	KeyHash		outer[MAX_JOIN_KEYS];
 	KeyHash		inner[MAX_JOIN_KEYS];
 	MemoryContext query_context;	/* of the executor state that it belongs to */
-	PlanState  *hash;			/* the Hash or Sort above the build; NULL until linked */
+	PlanState  *above;			/* the Hash or Sort above the build node, once linked */
 	List	   *probes;			/* ProbeSites */
 
 	bool		ready;			/* holds the whole inner side */
@@ -118,6 +118,7 @@ typedef struct JoinFilter
 
 extern JoinFilter *create_join_filter(const FilterPlan *plan, EState *estate);
 extern void start_join_filter(JoinFilter *filter);
+extern void set_join_filter_bits(JoinFilter *filter, uint8 *bits, uint32 nblocks);
 extern void add_to_join_filter(JoinFilter *filter, uint64 hash);
 extern void finish_join_filter(JoinFilter *filter);
 

@@ -249,20 +249,21 @@ static FilterPlan
 plan_filter(const Sides *sides, const Way *way, int parameter, double saving)
 {
 	double		rows = sides->inner->lefttree->plan_rows;
-
-	if (IsA(sides->inner, Hash))
-		rows = Max(rows, ((const Hash *) sides->inner)->rows_total);
-	return (FilterPlan) {
+	FilterPlan	filter = {
 		.parameter = parameter,
 		.outer_hashes = way->keys->outer_hashes,
 		.inner_hashes = way->keys->inner_hashes,
 		.collations = way->keys->collations,
-		.rows = (int) Min(1e6, ceil(rows / 1000)),
 		.most_passing = (int) (1000 * most_passing(saving)),
 		.changing = way->changing,
 		.whole = way->whole,
 		.build_first = way->blocking && IsA(sides->join, HashJoin),
 	};
+
+	if (IsA(sides->inner, Hash))
+		rows = Max(rows, ((const Hash *) sides->inner)->rows_total);
+	filter.rows = (int) Min(1e6, ceil(rows / 1000));
+	return filter;
 }
 
 /*

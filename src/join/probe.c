@@ -85,7 +85,7 @@ find_probe_site(const JoinFilter *filter, const FuncExpr *probe)
 static inline bool
 is_usable(const JoinFilter *filter)
 {
-	return filter->ready && filter->hash != NULL && filter->hash->chgParam == NULL &&
+	return filter->ready && filter->above != NULL && filter->above->chgParam == NULL &&
 		(filter->shared == NULL || !shared_filter_is_full(filter));
 }
 
@@ -110,11 +110,13 @@ may_match(ProbeSite *site, const TupleTableSlot *slot)
 ProbeFigures
 figures_of_probe(const ProbeSite *site)
 {
-	return (ProbeFigures) {
+	ProbeFigures result = {
 		.probed = site->probed + site->seen,
 		.dropped = site->dropped + site->seen - site->passed,
 		.removed = site->removed,
 	};
+
+	return result;
 }
 
 ProbeFigures

@@ -117,7 +117,7 @@ link_build(PlanState *above)
 
 	if (build == NULL || build->filter == NULL)
 		return NULL;
-	build->filter->hash = above;
+	build->filter->above = above;
 	return build;
 }
 

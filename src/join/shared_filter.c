@@ -80,11 +80,7 @@ attach_shared_filter(JoinFilter *filter, SharedFilter *shared)
 {
 	start_join_filter(filter);
 	filter->shared = shared;
-	filter->bits = bits_of(shared);
-	filter->shape = (bf_shape) {
-		.nblocks = shared->nblocks, .block_bits = BF_BLOCK_BITS, .k = JOIN_FILTER_K
-	};
-	filter->size = (Size) shared->nblocks * BF_BLOCK_BYTES;
+	set_join_filter_bits(filter, bits_of(shared), shared->nblocks);
 	filter->ready = true;
 }
 
