@@ -250,7 +250,7 @@ shrink_bits(JoinFilter *filter)
 	if (nblocks == filter->shape.nblocks)
 		return;
 	bf_fold(filter->bits, filter->bits, nblocks, filter->shape.nblocks / nblocks);
-	filter->shape.nblocks = nblocks;
+	set_join_filter_bits(filter, filter->bits, nblocks);
 }
 
 /* All keys have been added. */
