@@ -229,27 +229,35 @@ passes_inner(JoinType type)
 	return type == JOIN_INNER || type == JOIN_RIGHT || is_right_anti_join(type) || is_right_semi_join(type);
 }
 
-/* Into a side of a join, unless a merge join may end before it has read the side. */
-static Reach
-descend_side(Way *way, const Join *join, Plan *side, List *keys)
+/*
+ * May a join end before it has read a side?  If a filter drops the row at which it would
+ * end, it reads on, and conditions may fail for rows that it would not have read.
+ */
+static bool
+may_end_within(const Join *join, const Plan *side)
 {
-	if (IsA(join, MergeJoin) && (join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI) && !is_sorted(side))
-		return REACHES_NONE;
-	return descend(way, side, keys);
+	if (IsA(join, MergeJoin))
+		return (join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI) && !is_sorted(side);
+	return IsA(join, NestLoop) && join->inner_unique && side == innerPlan(&join->plan);
 }
 
 /* Into the input of a join that all keys come from. */
 static Reach
 descend_join(Way *way, Join *join, List *keys)
 {
-	Plan	   *plan = &join->plan;
+	Plan	   *side = NULL;
 
-	way->nodes++;
 	if (are_columns_of(keys, OUTER_VAR) && passes_outer(join->jointype))
-		return descend_side(way, join, outerPlan(plan), keys);
-	if (!are_columns_of(keys, INNER_VAR) || !passes_inner(join->jointype))
+		side = outerPlan(&join->plan);
+	else if (are_columns_of(keys, INNER_VAR) && passes_inner(join->jointype))
+	{
+		side = innerPlan(&join->plan);
+		keys = as_result_columns(keys);
+	}
+	if (side == NULL || may_end_within(join, side))
 		return REACHES_NONE;
-	return descend_side(way, join, innerPlan(plan), as_result_columns(keys));
+	way->nodes++;
+	return descend(way, side, keys);
 }
 
 /* Into what workers run.  They get one copy of the filter, so that must not change. */

@@ -231,6 +231,19 @@ def test_end_of_merge_join():
                   settings, filtered=None), (["50"], "00000"), "nor does a filter of a hash join above")  # fmt: skip
 
 
+def test_end_of_nested_loop():
+    """Fails if a nested loop reads on behind the only match, which a filter of a join above drops: that may fail. The
+    type has no hash function."""
+    each("CREATE TABLE singles AS SELECT i::bit(16) AS b, i AS v, i > 50 AS high FROM generate_series(1, 5000) AS i",
+         "CREATE UNIQUE INDEX ON singles (b)", "CREATE TABLE bits AS SELECT i::bit(16) AS b FROM generate_series(1, 2) AS i",
+         "VACUUM ANALYZE singles, bits")  # fmt: skip
+    settings = """SET max_parallel_workers_per_gather = 0; SET enable_mergejoin = off; SET enable_indexscan = off;
+        SET enable_bitmapscan = off; SET enable_material = off; SET enable_nestloop = off;"""
+    query = """SELECT count(*) FROM (SELECT high FROM bits JOIN singles USING (b) WHERE 10 / (v - 60) < 10 OFFSET 0) AS q
+        JOIN (SELECT true AS high OFFSET 0) AS t USING (high)"""
+    same(both(query, settings, filtered=None), (["0"], "00000"), "the scan ends at the match")
+
+
 def test_reevaluated_rows():
     """Fails if EvalPlanQual probes the filter of the query: it asks for row versions that the filter never saw."""
     each("CREATE TABLE changed (k int, v int)", "INSERT INTO changed SELECT i, 0 FROM generate_series(1, 100) AS i",
@@ -587,7 +600,7 @@ def test_explain():
 
 
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side,
-    test_merge_joins, test_end_of_merge_join, test_reevaluated_rows, test_cached_plans, test_cursors,
+    test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop, test_reevaluated_rows, test_cached_plans, test_cursors,
     test_cursor_of_another_role, test_removal_beside_subplan, test_loading, test_memory, test_large_shared_filter,
     test_order_of_probes, test_failing_search, test_jit, test_parallel_hash, test_copies, test_late_copy, test_no_segment,
     test_figures_of_workers, test_figures_of_copies, test_explain, test_random_queries)  # fmt: skip
