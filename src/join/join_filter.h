@@ -100,6 +100,7 @@ typedef struct JoinFilter
 	MemoryContext query_context;	/* of the executor state that it belongs to */
 	PlanState  *above;			/* the Hash or Sort above the build node, once linked */
 	List	   *probes;			/* ProbeSites */
+	int			depth;			/* number of hash joins that have it on their outer side */
 
 	bool		ready;			/* holds the whole inner side */
 	bool		spoiled;		/* a row passed before: see FilterPlan.whole */
@@ -236,6 +237,7 @@ typedef struct ProbeSite
 	JoinFilter *filter;
 	FuncExpr   *probe;			/* in the plan */
 	struct ProbedCondition *condition;
+	List	   *lower_joins;	/* HashJoinStates between scan and join, by their outer sides */
 	bool		removed;
 	AttrNumber	columns[MAX_JOIN_KEYS];
 	FmgrInfo	functions[MAX_JOIN_KEYS];
@@ -317,6 +319,7 @@ typedef struct Way
 	bool		changing;		/* see FilterPlan */
 	const Bitmapset *parameters;	/* with which the inner side changes */
 	bool		whole;			/* see FilterPlan */
+	bool		peeked;			/* a join on the way may read a row and stop */
 	Plan	   *gather;			/* whose child is on the way */
 	bool		blocking;		/* a node reads all rows before it returns one */
 	int			nodes;			/* on the longest way */

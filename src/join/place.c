@@ -24,6 +24,7 @@
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 #define PROBE_PRICE			14	/* of a row */
 #define MEDIUM_PROBE_PRICE	20	/* by a filter that a fast cache does not hold */
@@ -127,6 +128,17 @@ pair_of_merge(const MergeJoin *join, int i)
 }
 
 /*
+ * Can all values of a key be hashed?  A hash family has the operators of all arrays, rows
+ * and ranges, but not all of their elements have a hash function.  For a hash join the
+ * planner has asked; a merge join needs none.
+ */
+static bool
+is_hashable(Node *key)
+{
+	return OidIsValid(lookup_type_cache(exprType(key), TYPECACHE_HASH_PROC)->hash_proc);
+}
+
+/*
  * Adds a key of a join; false if no filter can have it.  The build would evaluate an
  * expression a second time, and one that the join skips after a null key.
  */
@@ -142,6 +154,7 @@ add_key(JoinKeys *keys, const Sides *sides, int i)
 	Oid			right_hash;
 
 	if (outer == NULL || inner == NULL || !op_strict(pair.operator) ||
+		!is_hashable(pair.outer) || !is_hashable(pair.inner) ||
 		!find_hash_family(pair.operator, &family, &left_hash, &right_hash))
 		return false;
 	keys->outer = lappend(keys->outer, pair.outer);

@@ -89,6 +89,24 @@ is_usable(const JoinFilter *filter)
 		(filter->shared == NULL || !shared_filter_is_full(filter));
 }
 
+/*
+ * A hash join may read an outer row before it builds, and stops if it then finds no inner
+ * row.  If a filter of a join above dropped that row, the scan would read on, perhaps all
+ * of the table, and conditions could fail for rows that are not read otherwise.
+ */
+static inline bool
+lower_joins_built(const ProbeSite *site)
+{
+	ListCell   *cell;
+
+	foreach(cell, site->lower_joins)
+	{
+		if (((const HashJoinState *) lfirst(cell))->hj_HashTable == NULL)
+			return false;
+	}
+	return true;
+}
+
 /* False if the filter proves that no inner row has these keys. */
 static inline bool
 may_match(ProbeSite *site, const TupleTableSlot *slot)
@@ -192,7 +210,8 @@ passes(ProbeSite *site, const TupleTableSlot *slot)
 
 	if (site->removed)
 		return true;
-	if (unlikely(!is_usable(site->filter)) && !receive_filter_copy(site->filter))
+	if (unlikely(!is_usable(site->filter) && !receive_filter_copy(site->filter)) ||
+		unlikely(!lower_joins_built(site)))
 	{
 		site->filter->spoiled |= site->filter->plan->whole;
 		return true;

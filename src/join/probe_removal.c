@@ -57,8 +57,9 @@ set_condition(ProbedCondition *condition)
 	condition->scan->qual = state;
 }
 
+/* The joins are HashJoinStates that have the scan on their outer side, the uppermost first. */
 static void
-link_scan(PlanState *scan)
+link_scan(PlanState *scan, const List *joins)
 {
 	ProbedCondition *condition = NULL;
 	List	   *clauses = scan->plan->qual;
@@ -80,6 +81,7 @@ link_scan(PlanState *scan)
 		condition->scan = scan;
 		site = &condition->sites[condition->nsites++];
 		site->condition = condition;
+		site->lower_joins = list_copy_tail(joins, filter->depth);
 		start_probe(site, filter, as_probe(lfirst(cell)));
 		for (int i = 0; i < filter->nkeys; i++)
 			condition->last_column = Max(condition->last_column, site->columns[i]);
@@ -111,13 +113,14 @@ remove_probe(ProbeSite *site)
 
 /* Links the node above the build node, without which a filter is never used. */
 static FilterBuild *
-link_build(PlanState *above)
+link_build(PlanState *above, int depth)
 {
 	FilterBuild *build = as_filter_build(outerPlanState(above));
 
 	if (build == NULL || build->filter == NULL)
 		return NULL;
 	build->filter->above = above;
+	build->filter->depth = depth;
 	return build;
 }
 
@@ -126,39 +129,56 @@ link_build(PlanState *above)
  * builds: see ExecHashJoin().
  */
 static void
-link_join(JoinState *join)
+link_join(JoinState *join, int depth)
 {
 	if (IsA(join, HashJoinState))
 	{
-		const FilterBuild *build = link_build(innerPlanState(join));
+		const FilterBuild *build = link_build(innerPlanState(join), depth + 1);
 
 		if (build != NULL && build->plan.build_first)
 			((HashJoinState *) join)->hj_OuterNotEmpty = true;
 	}
 	else if (IsA(join, MergeJoinState))
-		link_build(outerPlanState(join));
+		link_build(outerPlanState(join), depth);
 }
 
+typedef struct Linking
+{
+	List	   *joins;			/* see link_scan() */
+	const PlanState *done;		/* a child that has been linked */
+} Linking;
+
+/* Joins before what is below them.  Subplans are behind expressions, where the walker finds them. */
 static bool
 link_state(PlanState *state, void *context)
 {
-	if (state == NULL)
+	Linking    *linking = context;
+	Linking		rest = {.joins = linking->joins};
+
+	if (state == NULL || state == linking->done)
 		return false;
 	if (IsA(state, HashJoinState) || IsA(state, MergeJoinState))
-		link_join((JoinState *) state);
-	link_scan(state);
-	return planstate_tree_walker(state, link_state, context);
+		link_join((JoinState *) state, list_length(linking->joins));
+	link_scan(state, linking->joins);
+	if (IsA(state, HashJoinState))
+	{
+		Linking		outer = {.joins = lappend(list_copy(linking->joins), state)};
+
+		link_state(outerPlanState(state), &outer);
+		rest.done = outerPlanState(state);
+	}
+	return planstate_tree_walker(state, link_state, &rest);
 }
 
-/* Subplans are behind expressions, where planstate_tree_walker() finds them, too. */
 void
 link_join_filters(QueryDesc *query)
 {
 	MemoryContext caller;
+	Linking		linking = {0};
 
 	if (query->planstate == NULL || !list_member_oid(query->plannedstmt->paramExecTypes, INTERNALOID))
 		return;
 	caller = MemoryContextSwitchTo(query->estate->es_query_cxt);
-	link_state(query->planstate, NULL);
+	link_state(query->planstate, &linking);
 	MemoryContextSwitchTo(caller);
 }

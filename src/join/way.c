@@ -182,14 +182,17 @@ descend_children(Way *way, List *plans, List *keys)
 	return all ? REACHES_ALL : some ? REACHES_SOME : REACHES_NONE;
 }
 
-/* Into the input of a node that groups rows by columns. */
+/*
+ * Into the input of a node that groups rows by columns.  Probes pass the rows that hash
+ * joins on the way read before they build, and that would cut a group.
+ */
 static Reach
 descend_grouping(Way *way, Plan *plan, List *keys, int ncolumns, const AttrNumber *columns,
 				 const Oid *operators, const Oid *collations)
 {
 	Way			before = *way;
 
-	if (way->changing || !are_grouped(way, keys, ncolumns, columns, operators, collations))
+	if (way->changing || way->peeked || !are_grouped(way, keys, ncolumns, columns, operators, collations))
 		return REACHES_NONE;
 	way->whole = way->blocking = true;
 	way->nodes++;
@@ -241,11 +244,24 @@ may_end_within(const Join *join, const Plan *side)
 	return IsA(join, NestLoop) && join->inner_unique && side == innerPlan(&join->plan);
 }
 
+/*
+ * May a join read one outer row, and then find that it has no inner row?  See
+ * lower_joins_built() in probe.c.
+ */
+static bool
+may_peek(const Join *join)
+{
+	return IsA(join, HashJoin) && !join->plan.parallel_aware &&
+		(join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI);
+}
+
 /* Into the input of a join that all keys come from. */
 static Reach
 descend_join(Way *way, Join *join, List *keys)
 {
 	Plan	   *side = NULL;
+	bool		peeked = way->peeked;
+	Reach		reach;
 
 	if (are_columns_of(keys, OUTER_VAR) && passes_outer(join->jointype))
 		side = outerPlan(&join->plan);
@@ -256,8 +272,16 @@ descend_join(Way *way, Join *join, List *keys)
 	}
 	if (side == NULL || may_end_within(join, side))
 		return REACHES_NONE;
+	if (side == outerPlan(&join->plan) && may_peek(join))
+	{
+		if (way->whole)
+			return REACHES_NONE;
+		way->peeked = true;
+	}
 	way->nodes++;
-	return descend(way, side, keys);
+	reach = descend(way, side, keys);
+	way->peeked = peeked;
+	return reach;
 }
 
 /* Into what workers run.  They get one copy of the filter, so that must not change. */
@@ -267,7 +291,7 @@ descend_gather(Way *way, Plan *gather, List *keys)
 	Plan	   *child = outerPlan(gather);
 	Reach		reach;
 
-	if (way->changing)
+	if (way->changing || way->peeked)
 		return REACHES_NONE;
 	while (is_filter_copy(child))
 		child = outerPlan(child);
