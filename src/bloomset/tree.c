@@ -12,7 +12,6 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/transam.h"
-#include "access/xlog.h"
 #include "bloomset/access.h"
 #include "bloomset/bloomset.h"
 #include "bloomset/tree.h"
@@ -86,14 +85,8 @@ has_own_rows(Relation table)
 static bool
 is_readable(Relation table)
 {
-	char		persistence = table->rd_rel->relpersistence;
-
-	if (persistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot access unlogged table \"%s\" during recovery",
-						RelationGetRelationName(table))));
-	return persistence != RELPERSISTENCE_TEMP || !IsParallelWorker();
+	check_has_contents(table);
+	return table->rd_rel->relpersistence != RELPERSISTENCE_TEMP || !IsParallelWorker();
 }
 
 /* The access method of an index may be ours only if it is not one of the server's. */

@@ -99,26 +99,30 @@ compare_shapes(const void *a, const void *b)
 	return (int) x->element_class - (int) y->element_class;
 }
 
-/* The last one of equally common ones, which is the largest. */
+/* Of equally common ones that of the middle size: one large filter must not give each row its size. */
 static SlicesShape
 commonest_shape(Sample *sample)
 {
-	SlicesShape commonest = sample->option;
+	SlicesShape *shapes = sample->shapes;
+	uint32		ncommonest = 0;
 	uint32		most = 0;
 	uint32		count = 0;
 
 	if (sample->n > 0)
-		qsort(sample->shapes, sample->n, sizeof(SlicesShape), compare_shapes);
+		qsort(shapes, sample->n, sizeof(SlicesShape), compare_shapes);
 	for (uint32 i = 0; i < sample->n; i++)
 	{
-		count = i > 0 && compare_shapes(&sample->shapes[i - 1], &sample->shapes[i]) == 0 ? count + 1 : 1;
-		if (count >= most)
-		{
-			most = count;
-			commonest = sample->shapes[i];
-		}
+		count++;
+		if (i + 1 < sample->n && compare_shapes(&shapes[i], &shapes[i + 1]) == 0)
+			continue;
+		if (count > most)
+			ncommonest = 0;
+		most = Max(most, count);
+		if (count == most)
+			shapes[ncommonest++] = shapes[i];
+		count = 0;
 	}
-	return commonest;
+	return ncommonest > 0 ? shapes[ncommonest / 2] : sample->option;
 }
 
 /* Samples blocks that are evenly spread over the table. */

@@ -10,6 +10,7 @@
 #include "bloomslices/reader.h"
 #include "bloomslices/tree.h"
 #include "funcapi.h"
+#include "pg/index_access.h"
 
 PG_FUNCTION_INFO_V1(bloomslices_info);
 PG_FUNCTION_INFO_V1(bloomslices_merge);
@@ -158,6 +159,7 @@ bloomslices_info(PG_FUNCTION_ARGS)
 	{
 		Relation	index = index_open(lfirst_oid(lc), NoLock);
 
+		check_has_contents(index);
 		/* the build of an index that is not ready may have left no page */
 		if (index->rd_index->indisready)
 			add_index(&info, index);

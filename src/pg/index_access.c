@@ -11,6 +11,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
+#include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_namespace.h"
@@ -42,6 +43,16 @@ select_privilege(Oid table, AttrNumber column)
 	if (result != ACLCHECK_OK && column != InvalidAttrNumber)
 		result = pg_attribute_aclcheck(table, column, GetUserId(), ACL_SELECT);
 	return result;
+}
+
+void
+check_has_contents(Relation relation)
+{
+	if (relation->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED && RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot access unlogged relation \"%s\" during recovery",
+						RelationGetRelationName(relation))));
 }
 
 bool

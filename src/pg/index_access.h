@@ -27,6 +27,9 @@ extern Relation open_existing(Oid relation);
  */
 extern Oid	lock_table_of_index(const IndexMethod *method, Oid index);
 
+/* Raises an error for an unlogged relation on a standby, which has none of its pages. */
+extern void check_has_contents(Relation relation);
+
 /* Raises an error if Citus has moved a table's rows to other tables. */
 extern void check_not_distributed(Oid table);
 

@@ -223,6 +223,9 @@ def standby_under_load():
     caught_up(primary, standby)
     same(check_all(standby), [], "standby: in the end the indexes agree with their tables")
     same(faults_in_log(standby), [], "standby: replayed pages are the same")
+    with standby.connect() as session:
+        same(session.attempt("SELECT * FROM bloomslices_info('fleeting_f')")[1], "55000",
+             "standby: bloomslices_info of an unlogged table is refused")
 
 
 def promotion():

@@ -10,6 +10,7 @@ import sys
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "durability"))
 from durable import DATABASE, Server, main, own_directory  # noqa: E402
+from session import sanitized  # noqa: E402
 from slices_checks import check  # noqa: E402
 from tap import note, ok, same  # noqa: E402
 
@@ -67,7 +68,7 @@ def partitions():
         info = session.ask("SELECT rows FROM bloomslices_info('parted_f')")
     note(f"{grown:.1f} MB")
     same(info, [str(12 * filters)], "12 partitions have an index")
-    ok(grown <= limit, f"within maintenance_work_mem = {limit} MB", grown)
+    ok(grown <= limit or sanitized(), f"within maintenance_work_mem = {limit} MB", grown)
 
 
 def peak():
@@ -84,7 +85,7 @@ def peak():
     note(f"{grown:.1f} MB")
     same(info[0].split("|")[1:], [str(ROWS - sum(i % 100 < 27 for i in range(1, ROWS + 1)) + MORE), "0"],
          "a slab that has lost rows is merged")  # fmt: skip
-    ok(grown <= limit and not wrong, f"within maintenance_work_mem = {limit} MB", grown, *wrong)
+    ok((grown <= limit or sanitized()) and not wrong, f"within maintenance_work_mem = {limit} MB", grown, *wrong)
 
 
 def autovacuum():
