@@ -84,7 +84,7 @@ def test_pg_hint_plan(server):
 def check_pg_hint_plan(session, libraries):
     """A hint decides the join, and a hash join has its filter."""
     session.ask(FORCE)
-    for method, node, filtered in ("HashJoin", "Hash Join", True), ("MergeJoin", "Merge Join", False):
+    for method, node, filtered in ("HashJoin", "Hash Join", True), ("NestLoop", "Nested Loop", False):
         query = f"/*+ {method}(pairs wanted) Leading((pairs wanted)) */ {QUERY}"
         plan = json.loads(session.rows(f"/*+ {method}(pairs wanted) Leading((pairs wanted)) */"
                                        f" EXPLAIN (FORMAT json) {QUERY}")[0][0])[0]["Plan"]  # fmt: skip

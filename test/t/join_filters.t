@@ -362,7 +362,7 @@ def test_removal_beside_subplan():
     both(query, settings)
     with Session(settings + FORCE) as session:
         plan = session.explain(query, ", ANALYZE, TIMING off")
-        ok(any("NOT (hashed SubPlan" in node.get("Filter", "") for node in plan), "a subplan beside the probe", plan)
+        ok(any("hashed SubPlan" in node.get("Filter", "") for node in plan), "a subplan beside the probe", plan)
         same([node["Probes Removed"] for node in plan if "Join Filter Name" in node], [1], "the probe is removed")
 
 
@@ -539,9 +539,9 @@ def test_no_segment():
     for key in "k", "here(k)":
         join = f"(SELECT count(*) FROM pairs JOIN (SELECT k FROM wanted WHERE {key} < 100) AS w USING (k) WHERE i > -{{}})"
         query = f"SELECT n, count(*) FROM unnest(ARRAY[{', '.join(map(join.format, range(gathers)))}]) AS n GROUP BY n"
-        rows, _ = both(query, """SET statement_timeout = 0; SET max_parallel_workers_per_gather = 1;
+        rows, state = both(query, """SET statement_timeout = 0; SET max_parallel_workers_per_gather = 1;
             SET max_parallel_workers = 0; SET enable_mergejoin = off; SET enable_nestloop = off;""")
-        same(len(rows), 1, "all joins have the same result")
+        same((len(rows), state), (1, "00000"), "all joins have the same result")
 
 
 def figures_of(nodes):
