@@ -229,7 +229,7 @@ as_server() {
 # fails if there is none. Uses a private apt configuration with the source packages of this
 # machine's archives.
 fetch_source() {
-    local dir=$1 major=$2 apt=$1/apt file release
+    local dir=$1 major=$2 apt=$1/apt file source_version
     [[ ! -e $dir/source/configure ]] || return 0
     rm -rf "$apt" "$dir/source"
     mkdir -p "$apt"/{parts,lists/partial,archives/partial}
@@ -251,10 +251,10 @@ END
         cd "$apt"
         apt-get -q update >log 2>&1 || { cat log; exit 1; }
         # An archive can list a package that its mirror does not have.
-        for release in $(apt-cache showsrc --only-source "postgresql-$major" |
+        for source_version in $(apt-cache showsrc --only-source "postgresql-$major" |
             sed -n 's/^Version: //p' | sort -urV); do
-            say "Fetching the source of postgresql-$major $release"
-            if apt-get -q source --download-only "postgresql-$major=$release" >log 2>&1; then
+            say "Fetching the source of postgresql-$major $source_version"
+            if apt-get -q source --download-only "postgresql-$major=$source_version" >log 2>&1; then
                 dpkg-source -x ./*.dsc "$dir/source.new" >log 2>&1 || { cat log; exit 1; }
                 exit 0
             fi
