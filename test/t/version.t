@@ -23,9 +23,11 @@ RESULTS = ROOT / "doc/test-results.md"  # of the versions that were tested
 RELEASED = {
     "1.0.0": ("bloomtype--1.0.0.sql", "a111b98d30891868cab0b6a9f6ed887c629e28ade8ac5a902acf225368af9f00"),
     "1.1.0": ("bloomtype--1.0.0--1.1.0.sql", "c4acac68797e768416f1f5ead09b3fd3e21a013c2fb966489f1dce5e2593749d"),
+    "1.2.0": ("bloomtype--1.1.0--1.2.0.sql", "4223a56bd30cbd82781e72f58a61f4150098da2d7fc188fe330101a8d30939c8"),
+    "1.3.0": ("bloomtype--1.2.0--1.3.0.sql", "45e2f9dbfa526277009d513bdb78a6dd73ee5e870dc4cd9d458c28218f1bda8b"),
 }
 # In development before the newest, which is, too: their scripts may still change.
-PENDING = ["1.2.0", "1.3.0"]
+PENDING = []
 # Of a released version and of one in development: META.json's status, and the distribution in debian/changelog.
 STATES = {True: ("stable", "unstable"), False: ("testing", "experimental")}
 
