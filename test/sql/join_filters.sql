@@ -122,7 +122,6 @@ SELECT * FROM probing_item('SELECT item FROM sale WHERE ctid = ANY (ARRAY[''(0,1
 SELECT * FROM probing_item('SELECT item FROM generate_series(1, 9) AS g (item)');
 SELECT * FROM probing_item('SELECT * FROM (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9)) AS v (item)');
 SELECT * FROM probing_item('SELECT * FROM json_to_recordset(''[]'') AS j (item int)');
-SELECT * FROM probing_item('SELECT * FROM xmltable(''/a'' PASSING ''<a/>'' COLUMNS item int) AS x');
 SELECT * FROM probing_item('WITH s AS MATERIALIZED (SELECT item FROM sale) SELECT * FROM s');
 SELECT * FROM probing_item('SELECT k AS item FROM part');
 SET enable_seqscan = off;
