@@ -4,7 +4,7 @@ PGFILEDESC = "bloomtype - Bloom filters for PostgreSQL"
 DATA = $(patsubst $(srcdir)/%,%,$(wildcard $(srcdir)/sql/$(EXTENSION)--*.sql))
 
 # Each directory of src/ is a layer: the core knows nothing of the others.
-SRC = core pg value query filter counter build aggregate probe planner bloomset bloomslices
+SRC = core pg value query filter counter build aggregate probe planner bloomset bloomslices join
 OBJS = $(patsubst $(srcdir)/%.c,%.o,$(wildcard $(SRC:%=$(srcdir)/src/%/*.c)))
 
 REGRESS = $(sort $(patsubst $(srcdir)/test/sql/%.sql,%,$(wildcard $(srcdir)/test/sql/*.sql)))

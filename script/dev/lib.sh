@@ -225,6 +225,47 @@ as_server() {
     fi
 }
 
+# Unpacks PostgreSQL's newest available source package of the major version $2 in $1/source;
+# fails if there is none. Uses a private apt configuration with the source packages of this
+# machine's archives.
+fetch_source() {
+    local dir=$1 major=$2 apt=$1/apt file source_version
+    [[ ! -e $dir/source/configure ]] || return 0
+    rm -rf "$apt" "$dir/source"
+    mkdir -p "$apt"/{parts,lists/partial,archives/partial}
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+        [[ ! -e $file ]] || sed 's/^deb /deb-src /' "$file" >>"$apt/sources.list"
+    done
+    for file in /etc/apt/sources.list.d/*.sources; do
+        [[ ! -e $file ]] || sed 's/^Types:.*/Types: deb-src/' "$file" >"$apt/parts/${file##*/}"
+    done
+    cat >"$apt/conf" <<END
+Dir::Etc::sourcelist "$apt/sources.list";
+Dir::Etc::sourceparts "$apt/parts";
+Dir::State::lists "$apt/lists";
+Dir::Cache "$apt";
+APT::Sandbox::User "";
+END
+    (
+        export APT_CONFIG=$apt/conf
+        cd "$apt"
+        apt-get -q update >log 2>&1 || { cat log; exit 1; }
+        # An archive can list a package that its mirror does not have.
+        for source_version in $(apt-cache showsrc --only-source "postgresql-$major" |
+            sed -n 's/^Version: //p' | sort -urV); do
+            say "Fetching the source of postgresql-$major $source_version"
+            if apt-get -q source --download-only "postgresql-$major=$source_version" >log 2>&1; then
+                dpkg-source -x ./*.dsc "$dir/source.new" >log 2>&1 || { cat log; exit 1; }
+                exit 0
+            fi
+            cat log
+        done
+        exit 1
+    ) || { complain "apt has no source of postgresql-$major"; return 1; }
+    mv "$dir/source.new" "$dir/source"
+    rm -rf "$apt"
+}
+
 # Copies the sources to $1, without the products of earlier builds. Of sources that are
 # there it copies those that differ, and removes those that are gone, so that make builds
 # what changed.

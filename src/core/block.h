@@ -150,6 +150,25 @@ bf_bits_contain(const uint8_t *bits, const bf_shape *shape, uint64_t hash)
 	return bf_block_contains(bits + bf_block_offset(shape, hash), shape, hash);
 }
 
+/*
+ * Adds to bits to which others add at the same time.  A bit that is set costs no write, so
+ * that processors do not take the line from each other.
+ */
+static inline void
+bf_bits_add_shared(uint8_t *bits, const bf_shape *shape, uint64_t hash)
+{
+	uint8_t    *block = bits + bf_block_offset(shape, hash);
+
+	for (uint32_t i = 0; i < shape->k; i++)
+	{
+		uint64_t	bit = bf_next_bit(&hash, shape->block_bits);
+		uint8_t		mask = (uint8_t) (1u << (bit % 8));
+
+		if (!(__atomic_load_n(&block[bit / 8], __ATOMIC_RELAXED) & mask))
+			__atomic_fetch_or(&block[bit / 8], mask, __ATOMIC_RELAXED);
+	}
+}
+
 /* Prefetches the cache line that bf_bits_add() will write. */
 static inline __attribute__((always_inline)) void
 bf_bits_prefetch(const uint8_t *bits, const bf_shape *shape, uint64_t hash)

@@ -7,6 +7,7 @@
 #include "bloomset/bloomset.h"
 #include "bloomslices/bloomslices.h"
 #include "fmgr.h"
+#include "join/join_filter.h"
 
 /* PostgreSQL 18 shows the name and version in pg_get_loaded_modules(). */
 #ifdef PG_MODULE_MAGIC_EXT
@@ -22,4 +23,5 @@ _PG_init(void)
 {
 	define_bloomset_options();
 	define_bloomslices_options();
+	define_join_filters();
 }

@@ -36,6 +36,18 @@
 #define object_aclcheck(catalog, object, role, mode) pg_proc_aclcheck(object, role, mode)
 #endif
 
+/* PostgreSQL 16 and 18 added types of joins that return inner rows. */
+#if PG_VERSION_NUM < 160000
+#define is_right_anti_join(type) false
+#else
+#define is_right_anti_join(type) ((type) == JOIN_RIGHT_ANTI)
+#endif
+#if PG_VERSION_NUM < 180000
+#define is_right_semi_join(type) false
+#else
+#define is_right_semi_join(type) ((type) == JOIN_RIGHT_SEMI)
+#endif
+
 /* PostgreSQL 17 renamed the first and added the second, which 15 and 16 do by the setting. */
 #if PG_VERSION_NUM < 170000
 #define MyLocalTransactionId (MyProc->lxid)
@@ -64,12 +76,17 @@
 #define pg_noreturn pg_attribute_noreturn()
 #define vacuum_delay() vacuum_delay_point()
 #define disable_path(path) ((void) (path))
+#define copy_disabled_nodes(to, from) ((void) (from))
 #define count_search(scan) ((void) (scan))
 #else
 #define vacuum_delay() vacuum_delay_point(false)
 #define disable_path(path) ((path)->disabled_nodes = 2)
+#define copy_disabled_nodes(to, from) ((to)->disabled_nodes = (from)->disabled_nodes)
 #define count_search(scan) ((void) ((scan)->instrument != NULL && (scan)->instrument->nsearches++))
 #endif
+
+/* From PostgreSQL 18 on, a scan chooses at its start a function that expects a condition. */
+#define SCANS_REREAD_CONDITION (PG_VERSION_NUM < 180000)
 
 #if PG_VERSION_NUM < 170000
 #define estimated_array_length(root, array) ((void) (root), estimate_array_length(array))
@@ -83,6 +100,29 @@
 	memcpy(palloc(sizeof(IndexAmRoutine)), &(routine), sizeof(IndexAmRoutine))
 #else
 #define ACCESS_METHOD_RESULT(routine) (&(routine))
+#endif
+
+/* PostgreSQL 19 passes callbacks the identifier of a cache by a type of its own. */
+#if PG_VERSION_NUM < 190000
+typedef int SysCacheIdentifier;
+#endif
+
+/* PostgreSQL 19 distinguishes what it counts in a node from what it counts elsewhere. */
+#if PG_VERSION_NUM < 190000
+#define NodeInstrumentation Instrumentation
+#define WorkerNodeInstrumentation WorkerInstrumentation
+#endif
+
+/* PostgreSQL 19 tells the planner what EXPLAIN wants. */
+#if PG_VERSION_NUM < 190000
+#define PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursorOptions, ParamListInfo boundParams
+#define PLANNER_ARGUMENTS parse, query_string, cursorOptions, boundParams
+#else
+#define PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursorOptions, ParamListInfo boundParams, \
+	struct ExplainState *es
+#define PLANNER_ARGUMENTS parse, query_string, cursorOptions, boundParams, es
 #endif
 
 #endif							/* PG_COMPAT_H */

@@ -230,7 +230,7 @@ SELECT v.type::regtype, format('%L::%s', call, v.type), call IS NULL FROM (VALUE
     ('text', ARRAY[NULL, 'blocked', 'CLASSIC', '', 'blocked ', '☃', repeat('☃', 1000)]),
     ('cstring', ARRAY['', '\', '\x', '\x0', '\xzz', '\X01', 'x', '\x01☃', 'null'])) v (type, calls), unnest(calls) call;
 INSERT INTO attack.value
-VALUES ('cstring', 'NULL::cstring', true), ('bytea', 'NULL::bytea', true), ('internal', 'NULL', true);
+VALUES ('cstring', 'NULL::cstring', true), ('bytea', 'NULL::bytea', true), ('internal', 'NULL', true), ('"any"', '1', false);
 
 -- As bytes and as text: all these values.
 CREATE FUNCTION attack.bytes_of(bloomfilter, int DEFAULT 1) RETURNS bytea

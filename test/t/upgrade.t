@@ -284,9 +284,11 @@ SET_DEPENDENTS = [
 SLICES_DEPENDENTS = [
     ("table of queries", "CREATE TABLE queries AS SELECT g AS id, bloom_query(ARRAY[g, g + 1], 1) AS q FROM generate_series(1, 9) AS g",
      "SELECT id, f <-> q FROM kept JOIN queries USING (id) WHERE f @@ q ORDER BY id"),
+    ("array of queries", "CREATE TABLE query_arrays AS SELECT array_agg(q ORDER BY id) AS qs FROM queries",
+     "SELECT * FROM query_arrays"),
     ("bloomslices index", "CREATE INDEX slices ON kept USING bloomslices (f)",
      "SELECT id FROM kept WHERE f @> 5 ORDER BY id"),
-    ("view of bloomslices functions", "CREATE VIEW sliced AS SELECT rows FROM bloomslices_info('slices')",
+    ("view of bloomslices functions", "CREATE VIEW sliced AS SELECT bits, hashes FROM bloomslices_info('slices')",
      "SELECT * FROM sliced"),
 ]  # fmt: skip
 

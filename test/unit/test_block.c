@@ -58,6 +58,7 @@ compare_rule(const bf_params *params, uint64_t *state)
 	size_t		size = params->m / 8;
 	uint8_t    *bits = allocate(size);
 	uint8_t    *wanted = allocate(size);
+	uint8_t    *shared = allocate(size);
 
 	for (int i = 0; i < 60; i++)
 	{
@@ -70,12 +71,13 @@ compare_rule(const bf_params *params, uint64_t *state)
 				random_below(state, 3) - 1;
 		bf_bits_prefetch(bits, &shape, hash);
 		bf_bits_add(bits, &shape, hash);
+		bf_bits_add_shared(shared, &shape, hash);
 		ref_add(wanted, params, hash);
 		each(bf_block_of(&shape, hash) < shape.nblocks, "block of hash %" PRIu64, hash);
 		each(bf_bits_contain(bits, &shape, hash), "hash %" PRIu64 " is lost", hash);
 	}
-	each(memcmp(bits, wanted, size) == 0, "layout %d, k %" PRIu32 ", m %" PRIu64,
-		 (int) params->layout, params->k, params->m);
+	each(memcmp(bits, wanted, size) == 0 && memcmp(shared, wanted, size) == 0,
+		 "layout %d, k %" PRIu32 ", m %" PRIu64, (int) params->layout, params->k, params->m);
 	for (int i = 0; i < 200; i++)
 	{
 		uint64_t	hash = next_random(state);
@@ -85,6 +87,7 @@ compare_rule(const bf_params *params, uint64_t *state)
 	}
 	free(bits);
 	free(wanted);
+	free(shared);
 }
 
 static void

@@ -1,0 +1,286 @@
+/*
+ * filter.c
+ *		The filter of a join in local memory.
+ *
+ * Hashes are kept until the number of keys is known, so that the filter gets the right
+ * size.  If they are too many for that, they go into a filter of all the memory that is
+ * left, which is folded at the end.  A build never fails for want of memory: then the
+ * join goes on without a filter.
+ */
+#include "pg/pg_compat.h"
+
+#include <math.h>
+
+#include "core/bulk.h"
+#include "join/join_filter.h"
+#include "miscadmin.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+
+#define BITS_PER_KEY		12	/* of a filter that knows its number of keys */
+#define LEAST_BITS_PER_KEY	5	/* a third of the absent keys pass */
+
+#define FIRST_CHUNK			256
+#define LATER_CHUNKS		8192
+#define PREFETCH_DISTANCE	8
+
+struct HashChunk
+{
+	HashChunk  *next;
+	uint32		count;
+	uint32		room;
+	uint64		hashes[FLEXIBLE_ARRAY_MEMBER];
+};
+
+static KeyKind
+kind_of_key(Oid function)
+{
+	switch (function)
+	{
+		case F_HASHINT2:
+			return KEY_INT2;
+		case F_HASHINT4:
+			return KEY_INT4;
+		case F_HASHINT8:
+			return KEY_INT8;
+		default:
+			return KEY_OTHER;
+	}
+}
+
+/* Both sides of a key are hashed alike, also if only one of them is a known integer. */
+static void
+prepare_keys(JoinFilter *filter)
+{
+	const FilterPlan *plan = filter->plan;
+
+	for (int i = 0; i < filter->nkeys; i++)
+	{
+		KeyHash    *outer = &filter->outer[i];
+		KeyHash    *inner = &filter->inner[i];
+
+		outer->function = list_nth_oid(plan->outer_hashes, i);
+		inner->function = list_nth_oid(plan->inner_hashes, i);
+		outer->collation = inner->collation = list_nth_oid(plan->collations, i);
+		outer->kind = kind_of_key(outer->function);
+		inner->kind = kind_of_key(inner->function);
+		if (outer->kind == KEY_OTHER || inner->kind == KEY_OTHER)
+			outer->kind = inner->kind = KEY_OTHER;
+	}
+}
+
+JoinFilter *
+create_join_filter(const FilterPlan *plan, EState *estate)
+{
+	JoinFilter *filter = MemoryContextAllocZero(estate->es_query_cxt, sizeof(JoinFilter));
+
+	filter->plan = plan;
+	filter->nkeys = list_length(plan->outer_hashes);
+	filter->query_context = estate->es_query_cxt;
+	filter->memory = AllocSetContextCreate(estate->es_query_cxt, "join filter", ALLOCSET_SMALL_SIZES);
+	prepare_keys(filter);
+	return filter;
+}
+
+Size
+join_filter_memory(void)
+{
+	if (join_filters == JOIN_FILTERS_FORCE)
+		return MaxAllocHugeSize;
+	return get_hash_memory_limit() / 4;
+}
+
+uint32
+blocks_for_keys(double keys, Size memory)
+{
+	double		blocks = Min(keys * BITS_PER_KEY / BF_BLOCK_BITS, (double) (memory / BF_BLOCK_BYTES));
+
+	return (uint32) Max(1, Min(ceil(blocks), (double) (BF_MAX_BITS / BF_BLOCK_BITS)));
+}
+
+uint64
+capacity_of_blocks(uint32 nblocks)
+{
+	return (uint64) nblocks * BF_BLOCK_BITS / LEAST_BITS_PER_KEY;
+}
+
+/* Forgets the keys. */
+void
+start_join_filter(JoinFilter *filter)
+{
+	MemoryContextReset(filter->memory);
+	filter->ready = filter->given_up = false;
+	filter->bits = NULL;
+	filter->chunks = NULL;
+	filter->keys = 0;
+}
+
+static void
+give_up(JoinFilter *filter)
+{
+	start_join_filter(filter);
+	filter->given_up = true;
+	filter->size = 0;
+}
+
+void
+set_join_filter_bits(JoinFilter *filter, uint8 *bits, uint32 nblocks)
+{
+	filter->bits = bits;
+	filter->shape.nblocks = nblocks;
+	filter->shape.block_bits = BF_BLOCK_BITS;
+	filter->shape.k = JOIN_FILTER_K;
+	filter->size = (Size) nblocks * BF_BLOCK_BYTES;
+}
+
+static bool
+allocate_bits(JoinFilter *filter, uint32 nblocks)
+{
+	Size		size = (Size) nblocks * BF_BLOCK_BYTES;
+	char	   *memory = MemoryContextAllocExtended(filter->memory, size + BF_BLOCK_BYTES,
+													MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
+
+	if (memory == NULL)
+		return false;
+	set_join_filter_bits(filter, (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, memory), nblocks);
+	return true;
+}
+
+/* Moves the hashes into the bits. */
+static void
+empty_chunks(JoinFilter *filter)
+{
+	HashChunk  *chunk;
+
+	while ((chunk = filter->chunks) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (uint32 i = 0; i < chunk->count; i++)
+		{
+			if (i + PREFETCH_DISTANCE < chunk->count)
+				bf_bits_prefetch(filter->bits, &filter->shape, chunk->hashes[i + PREFETCH_DISTANCE]);
+			bf_bits_add(filter->bits, &filter->shape, chunk->hashes[i]);
+		}
+		filter->chunks = chunk->next;
+		pfree(chunk);
+	}
+}
+
+/* Makes room for one more hash, within a quarter of the memory; false if there is none. */
+static bool
+add_chunk(JoinFilter *filter)
+{
+	uint32		room = filter->chunks == NULL ? FIRST_CHUNK : LATER_CHUNKS;
+	HashChunk  *chunk;
+
+	if (filter->chunks != NULL && (filter->keys + room) * sizeof(uint64) > join_filter_memory() / 4)
+		return false;
+	chunk = MemoryContextAllocExtended(filter->memory, offsetof(HashChunk, hashes) + room * sizeof(uint64),
+									   MCXT_ALLOC_NO_OOM);
+	if (chunk == NULL)
+		return false;
+	chunk->next = filter->chunks;
+	chunk->count = 0;
+	chunk->room = room;
+	filter->chunks = chunk;
+	return true;
+}
+
+/*
+ * Begins a filter for an unknown number of keys: in the rest of the memory, but no more
+ * than 16 times of what the keys so far need.  A power of two, so that it can be folded.
+ */
+static bool
+start_bits(JoinFilter *filter)
+{
+	uint32		most = blocks_for_keys(16.0 * Max(filter->keys, LATER_CHUNKS), join_filter_memory() / 4 * 3);
+	uint32		nblocks = 1;
+
+	while (nblocks <= most / 2)
+		nblocks *= 2;
+	if (!allocate_bits(filter, nblocks))
+		return false;
+	empty_chunks(filter);
+	return true;
+}
+
+void
+add_to_join_filter(JoinFilter *filter, uint64 hash)
+{
+	filter->keys++;
+	if (filter->shared != NULL)
+	{
+		bf_bits_add_shared(filter->bits, &filter->shape, hash);
+		return;
+	}
+	if (filter->bits == NULL)
+	{
+		HashChunk  *chunk = filter->chunks;
+
+		if (chunk == NULL || chunk->count == chunk->room)
+		{
+			if (!add_chunk(filter) && !start_bits(filter))
+			{
+				give_up(filter);
+				return;
+			}
+			chunk = filter->chunks;
+		}
+		if (chunk != NULL)
+		{
+			chunk->hashes[chunk->count++] = hash;
+			return;
+		}
+	}
+	if (filter->keys > capacity_of_blocks(filter->shape.nblocks))
+		give_up(filter);
+	else
+		bf_bits_add(filter->bits, &filter->shape, hash);
+}
+
+/* Folds a filter that turned out to be too large for its keys. */
+static void
+shrink_bits(JoinFilter *filter)
+{
+	uint32		needed = blocks_for_keys((double) filter->keys, MaxAllocHugeSize);
+	uint32		nblocks = filter->shape.nblocks;
+
+	while (nblocks % 2 == 0 && nblocks / 2 >= needed)
+		nblocks /= 2;
+	if (nblocks == filter->shape.nblocks)
+		return;
+	bf_fold(filter->bits, filter->bits, nblocks, filter->shape.nblocks / nblocks);
+	set_join_filter_bits(filter, filter->bits, nblocks);
+}
+
+/* All keys have been added. */
+void
+finish_join_filter(JoinFilter *filter)
+{
+	ListCell   *cell;
+
+	if (filter->shared != NULL)
+	{
+		finish_shared_filter(filter);
+		return;
+	}
+	if (filter->given_up)
+		return;
+	if (filter->bits != NULL)
+		shrink_bits(filter);
+	else if (allocate_bits(filter, blocks_for_keys((double) filter->keys, MaxAllocHugeSize)))
+		empty_chunks(filter);
+	else
+	{
+		give_up(filter);
+		return;
+	}
+	filter->ready = !filter->spoiled;
+	foreach(cell, filter->copies)
+	{
+		const FilterCopy *copy = lfirst(cell);
+
+		if (copy->shared != NULL)
+			publish_filter_copy(filter, copy->shared);
+	}
+}

@@ -1,0 +1,341 @@
+/*
+ * join_filter.h
+ *		Filters that hash joins build of their inner keys, and scans on the outer side probe.
+ *
+ * A planner hook changes finished plans (place.c).  Between a Hash node and its child it
+ * puts a custom scan, the build node, which returns its child's rows and collects hashes
+ * of the join's keys.  At the end of a scan's condition on the outer side it puts a call
+ * of the probe, whose first argument is an executor parameter that points to the filter.
+ *
+ * A merge join reads its outer side first.  If both sides are sorted, it gets a filter the
+ * other way round: the build node is below the Sort of the outer side, and the scans are on
+ * the inner side.  For it, read outer as inner here, inner as outer, and Sort as Hash.
+ *
+ * Below a Gather another custom scan, the copy node, passes the filter on to workers.
+ *
+ * A filter only ever drops rows that its join would drop.  Whatever makes that doubtful
+ * makes the probe pass all rows.
+ */
+#ifndef BF_JOIN_FILTER_H
+#define BF_JOIN_FILTER_H
+
+#include "pg/pg_compat.h"
+
+#include "core/block.h"
+#include "core/hash.h"
+#include "executor/executor.h"
+#include "nodes/extensible.h"
+#include "nodes/plannodes.h"
+#include "port/atomics.h"
+
+#define MAX_JOIN_KEYS	8
+#define JOIN_FILTER_K	5		/* bits that a key sets in a filter */
+
+/*
+ * Settings: settings.c
+ */
+
+typedef enum JoinFilterMode
+{
+	JOIN_FILTERS_OFF,
+	JOIN_FILTERS_ON,
+	JOIN_FILTERS_FORCE			/* wherever one is possible: for tests */
+} JoinFilterMode;
+
+extern int	join_filters;		/* a JoinFilterMode */
+extern int	join_filter_min_rows;
+extern int	join_filter_window;
+
+extern void define_join_filters(void);
+
+/* The SQL function that probes, InvalidOid if plans cannot use it. */
+extern Oid	get_probe_function(void);
+
+/*
+ * What the plan says of a filter, in the private data of its build node
+ */
+
+typedef struct FilterPlan
+{
+	int			parameter;		/* PARAM_EXEC that points to the filter */
+	List	   *outer_hashes;	/* hash function of each key on the outer side */
+	List	   *inner_hashes;
+	List	   *collations;
+	int			rows;			/* expected keys, in thousands, rounded up */
+	int			most_passing;	/* of 1000 rows, for the probe to pay */
+	bool		changing;		/* the inner side may change between rescans */
+	bool		whole;			/* below a grouping: filters all rows of a scan or none */
+	bool		build_first;	/* before the join reads an outer row */
+} FilterPlan;
+
+/*
+ * The filter: filter.c, shared_filter.c
+ */
+
+/* How to hash a key.  Integers are equal across types, and so are their hashes. */
+typedef enum KeyKind
+{
+	KEY_INT2,
+	KEY_INT4,
+	KEY_INT8,
+	KEY_OTHER					/* by the function of the join's operator */
+} KeyKind;
+
+typedef struct KeyHash
+{
+	KeyKind		kind;
+	Oid			function;
+	Oid			collation;
+} KeyHash;
+
+typedef struct HashChunk HashChunk;
+typedef struct SharedFilter SharedFilter;
+
+typedef struct JoinFilter
+{
+	const FilterPlan *plan;
+	int			nkeys;
+	KeyHash		outer[MAX_JOIN_KEYS];
+	KeyHash		inner[MAX_JOIN_KEYS];
+	MemoryContext query_context;	/* of the executor state that it belongs to */
+	PlanState  *above;			/* the Hash or Sort above the build node, once linked */
+	List	   *probes;			/* ProbeSites */
+	int			depth;			/* number of hash joins that have it on their outer side */
+
+	bool		ready;			/* holds the whole inner side */
+	bool		spoiled;		/* a row passed before: see FilterPlan.whole */
+	bool		given_up;		/* too many keys for its memory */
+	uint8	   *bits;			/* aligned to a cache line */
+	bf_shape	shape;
+	MemoryContext memory;		/* of bits and chunks */
+	HashChunk  *chunks;			/* hashes, until the number of keys is known */
+	uint64		keys;			/* added, not distinct */
+	SharedFilter *shared;		/* of a Parallel Hash, or the copy that a worker probes */
+	List	   *copies;			/* FilterCopy nodes */
+	SharedFilter *awaited;		/* in a worker: the copy, also before it is complete */
+
+	Size		size;			/* for EXPLAIN */
+} JoinFilter;
+
+extern JoinFilter *create_join_filter(const FilterPlan *plan, EState *estate);
+extern void start_join_filter(JoinFilter *filter);
+extern void set_join_filter_bits(JoinFilter *filter, uint8 *bits, uint32 nblocks);
+extern void add_to_join_filter(JoinFilter *filter, uint64 hash);
+extern void finish_join_filter(JoinFilter *filter);
+
+/* The memory that filters may take beside their join's. */
+extern Size join_filter_memory(void);
+
+/* The number of blocks for so many keys in so much memory, and the most keys they serve. */
+extern uint32 blocks_for_keys(double keys, Size memory);
+extern uint64 capacity_of_blocks(uint32 nblocks);
+
+/* Would a Parallel Hash need more shared memory than a filter may take? */
+extern bool is_too_large_to_share(const FilterPlan *plan);
+
+extern Size shared_filter_size(const JoinFilter *filter, int participants);
+extern void initialize_shared_filter(JoinFilter *filter, SharedFilter *shared, int participants);
+extern void reset_shared_filter(SharedFilter *shared);
+extern void attach_shared_filter(JoinFilter *filter, SharedFilter *shared);
+extern void detach_shared_filter(JoinFilter *filter);
+extern void finish_shared_filter(JoinFilter *filter);
+extern bool shared_filter_is_full(const JoinFilter *filter);
+
+extern Size filter_copy_size(const JoinFilter *filter);
+extern void initialize_filter_copy(JoinFilter *filter, SharedFilter *copy);
+extern void publish_filter_copy(const JoinFilter *filter, SharedFilter *copy);
+extern bool receive_filter_copy(JoinFilter *filter);
+
+/*
+ * Adds a key to the hash of the keys before it, which starts at 0.  The 32 bits of a hash
+ * function are spread over 64.
+ */
+static inline uint64
+hash_join_key(const KeyHash *key, FmgrInfo *function, Datum value, uint64 before)
+{
+	switch (key->kind)
+	{
+		case KEY_INT2:
+			return bf_hash_word((uint64) (int64) DatumGetInt16(value), before);
+		case KEY_INT4:
+			return bf_hash_word((uint64) (int64) DatumGetInt32(value), before);
+		case KEY_INT8:
+			return bf_hash_word((uint64) DatumGetInt64(value), before);
+		case KEY_OTHER:
+			break;
+	}
+	return bf_hash_word(DatumGetUInt32(FunctionCall1Coll(function, key->collation, value)), before);
+}
+
+/*
+ * The build node: build.c, explain.c
+ */
+
+typedef struct FilterBuild
+{
+	CustomScanState css;
+	FilterPlan	plan;
+	JoinFilter *filter;			/* NULL in EXPLAIN without ANALYZE and in EvalPlanQual */
+	bool		collecting;
+	ExprState  *keys[MAX_JOIN_KEYS];
+	FmgrInfo	functions[MAX_JOIN_KEYS];
+} FilterBuild;
+
+extern void register_filter_build(void);
+extern CustomScan *make_filter_build(Plan *child, const FilterPlan *plan, List *keys);
+
+/* The build node that a plan state is, or NULL. */
+extern FilterBuild *as_filter_build(PlanState *state);
+
+/* Is a plan a build node? */
+extern bool is_filter_build(const Plan *plan);
+
+/* What the probes of a filter have done. */
+typedef struct ProbeFigures
+{
+	uint64		probed;			/* rows */
+	uint64		dropped;
+	uint64		removed;		/* probes */
+} ProbeFigures;
+
+/* Leaves them for the leader. */
+extern void store_figures(NodeInstrumentation *counters, ProbeFigures figures);
+
+extern void explain_filter_build(CustomScanState *node, List *ancestors, ExplainState *es);
+
+/* Lets EXPLAIN show filters at scans, in versions that have a hook for it. */
+extern void explain_probing_scans(void);
+
+/* A custom scan that returns its child's slots, for the node and for that below a Gather. */
+extern CustomScan *make_passing_scan(Plan *child, const FilterPlan *filter, const CustomScanMethods *methods);
+extern FilterPlan plan_of_passing_scan(const CustomScan *plan);
+extern void begin_passing_scan(CustomScanState *node, EState *estate, int eflags);
+
+/*
+ * The copy node below a Gather: gather.c, explain.c
+ */
+
+typedef struct FilterCopy
+{
+	CustomScanState css;
+	FilterPlan	plan;
+	SharedFilter *shared;		/* NULL without workers */
+} FilterCopy;
+
+extern void register_filter_copy(void);
+extern CustomScan *make_filter_copy(Plan *child, const FilterPlan *plan);
+extern bool is_filter_copy(const Plan *plan);
+extern void explain_filter_copy(CustomScanState *node, List *ancestors, ExplainState *es);
+
+/*
+ * The probe: probe.c, probe_removal.c
+ */
+
+/* A probe in the condition of a scan. */
+typedef struct ProbeSite
+{
+	JoinFilter *filter;
+	FuncExpr   *probe;			/* in the plan */
+	struct ProbedCondition *condition;
+	List	   *lower_joins;	/* HashJoinStates between scan and join, by their outer sides */
+	bool		removed;
+	AttrNumber	columns[MAX_JOIN_KEYS];
+	FmgrInfo	functions[MAX_JOIN_KEYS];
+
+	uint64		probed;			/* in the windows before this one */
+	uint64		dropped;
+
+	/* what it drops: see judge_probe() */
+	uint32		window;			/* rows to look at */
+	uint32		seen;
+	uint32		passed;
+	uint32		pause;			/* rows to let pass */
+	uint32		next_pause;
+	int			failures;		/* windows in a row that did not pay */
+} ProbeSite;
+
+/* The condition of a scan with probes, which stand in the order of the plan. */
+typedef struct ProbedCondition
+{
+	PlanState  *scan;
+	ExprState  *rest;			/* the clauses before the probes, or NULL */
+	int			last_column;	/* that a probe needs */
+	int			nsites;
+	ProbeSite	sites[FLEXIBLE_ARRAY_MEMBER];
+} ProbedCondition;
+
+/* The probe of a clause, or NULL: its first argument points to a filter. */
+extern FuncExpr *as_probe(Node *clause);
+
+/* The filter of a running query that a probe asks, or NULL. */
+extern JoinFilter *filter_of_probe(const EState *estate, const FuncExpr *probe);
+
+/* The site of a probe, or NULL if its scan is not linked. */
+extern ProbeSite *find_probe_site(const JoinFilter *filter, const FuncExpr *probe);
+
+extern void start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe);
+extern Datum eval_probes(ExprState *state, ExprContext *econtext, bool *is_null);
+
+/* Tells filters which scans probe them, after ExecutorStart. */
+extern void link_join_filters(QueryDesc *query);
+
+extern ProbeFigures figures_of_probe(const ProbeSite *site);
+
+/* Those of all probes of a filter, in this process. */
+extern ProbeFigures count_probes(const JoinFilter *filter);
+
+extern void remove_probe(ProbeSite *site);
+
+/*
+ * Placing: place.c, way.c, plan_tree.c
+ */
+
+extern void place_join_filters(PlannedStmt *stmt);
+
+/* The keys of a join that a filter takes, as lists with one member for each. */
+typedef struct JoinKeys
+{
+	List	   *outer;			/* columns of the outer plan */
+	List	   *inner;			/* columns of the build node's child */
+	List	   *families;		/* hash operator families */
+	List	   *outer_hashes;
+	List	   *inner_hashes;
+	List	   *collations;
+} JoinKeys;
+
+typedef struct Place
+{
+	Plan	   *scan;
+	Plan	   *gather;			/* above it, or NULL */
+	List	   *keys;			/* in terms of the scan */
+	int			parameter;
+	double		rank;			/* among the probes of the scan, the least first */
+} Place;
+
+/* What is known of the way from a join down to the scans. */
+typedef struct Way
+{
+	const JoinKeys *keys;
+	bool		changing;		/* see FilterPlan */
+	const Bitmapset *parameters;	/* with which the inner side changes */
+	bool		whole;			/* see FilterPlan */
+	bool		peeked;			/* a join on the way may read a row and stop */
+	Plan	   *gather;			/* whose child is on the way */
+	bool		blocking;		/* a node reads all rows before it returns one */
+	int			nodes;			/* on the longest way */
+	List	   *places;
+} Way;
+
+/* Collects the places where a filter drops rows of a join's outer side. */
+extern void find_places(Way *way, Plan *outer);
+
+/* The column that an expression is but for its type's name, or NULL. */
+extern Var *plain_column(Node *expression);
+
+extern List *child_plans(const Plan *plan);
+extern bool is_harmless_scan(const Plan *plan);
+extern bool is_sorted(const Plan *side);
+extern bool has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan);
+extern bool may_change(const PlannedStmt *stmt, const Plan *plan);
+
+#endif							/* BF_JOIN_FILTER_H */

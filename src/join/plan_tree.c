@@ -1,0 +1,302 @@
+/*
+ * plan_tree.c
+ *		Questions about finished plans, which the server has no walker for.
+ */
+#include "pg/pg_compat.h"
+
+#include "join/join_filter.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+
+/* The children of a plan; not the plans behind its subplans and InitPlans. */
+List *
+child_plans(const Plan *plan)
+{
+	List	   *result = NIL;
+
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			result = list_copy(((const Append *) plan)->appendplans);
+			break;
+		case T_MergeAppend:
+			result = list_copy(((const MergeAppend *) plan)->mergeplans);
+			break;
+		case T_BitmapAnd:
+			result = list_copy(((const BitmapAnd *) plan)->bitmapplans);
+			break;
+		case T_BitmapOr:
+			result = list_copy(((const BitmapOr *) plan)->bitmapplans);
+			break;
+		case T_SubqueryScan:
+			result = list_make1(((const SubqueryScan *) plan)->subplan);
+			break;
+		case T_CustomScan:
+			result = list_copy(((const CustomScan *) plan)->custom_plans);
+			break;
+		default:
+			break;
+	}
+	if (plan->lefttree != NULL)
+		result = lappend(result, plan->lefttree);
+	if (plan->righttree != NULL)
+		result = lappend(result, plan->righttree);
+	return result;
+}
+
+/* What a walk over a subtree looks for. */
+typedef struct Search
+{
+	const PlannedStmt *stmt;
+	bool		any_change;		/* also what may differ between rescans */
+} Search;
+
+static bool find_in_plan(const Search *search, const Plan *plan);
+
+/*
+ * contain_volatile_functions() does not look into the plans of subplans.  A subplan is
+ * numbered from 1; the planner leaves NULL for those that it dropped.
+ */
+static bool
+find_in_subplan(const Search *search, int plan_id)
+{
+	const Plan *plan = list_nth(search->stmt->subplans, plan_id - 1);
+
+	return plan != NULL && find_in_plan(search, plan);
+}
+
+static bool
+find_subplan(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) && find_in_subplan(context, ((SubPlan *) node)->plan_id))
+		return true;
+	return expression_tree_walker(node, find_subplan, context);
+}
+
+static bool
+find_in_expression(const Search *search, const void *expression)
+{
+	return expression != NULL &&
+		(contain_volatile_functions((Node *) expression) || find_subplan((Node *) expression, (void *) search));
+}
+
+/* The rows of a CTE are kept: what may differ between rescans does not matter. */
+static bool
+find_in_cte(const Search *search, int plan_id)
+{
+	Search		kept = {.stmt = search->stmt};
+
+	return find_in_subplan(&kept, plan_id);
+}
+
+/* Those of a scan, beside target list and qual. */
+static bool
+find_in_scan(const Search *search, const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_SampleScan:
+			return find_in_expression(search, ((const SampleScan *) plan)->tablesample);
+		case T_IndexScan:
+			return find_in_expression(search, ((const IndexScan *) plan)->indexqual) ||
+				find_in_expression(search, ((const IndexScan *) plan)->indexorderby);
+		case T_IndexOnlyScan:
+			return find_in_expression(search, ((const IndexOnlyScan *) plan)->indexqual) ||
+				find_in_expression(search, ((const IndexOnlyScan *) plan)->indexorderby);
+		case T_BitmapIndexScan:
+			return find_in_expression(search, ((const BitmapIndexScan *) plan)->indexqual);
+		case T_BitmapHeapScan:
+			return find_in_expression(search, ((const BitmapHeapScan *) plan)->bitmapqualorig);
+		case T_TidScan:
+			return find_in_expression(search, ((const TidScan *) plan)->tidquals);
+		case T_TidRangeScan:
+			return find_in_expression(search, ((const TidRangeScan *) plan)->tidrangequals);
+		case T_FunctionScan:
+			return find_in_expression(search, ((const FunctionScan *) plan)->functions);
+		case T_TableFuncScan:
+			return find_in_expression(search, ((const TableFuncScan *) plan)->tablefunc);
+		case T_ValuesScan:
+			return find_in_expression(search, ((const ValuesScan *) plan)->values_lists);
+		case T_CteScan:
+			return find_in_cte(search, ((const CteScan *) plan)->ctePlanId);
+		case T_ForeignScan:
+			return search->any_change || find_in_expression(search, ((const ForeignScan *) plan)->fdw_exprs);
+		case T_SeqScan:
+		case T_SubqueryScan:
+		case T_WorkTableScan:
+		case T_NamedTuplestoreScan:
+			return false;
+		default:
+			return true;
+	}
+}
+
+/* The expressions of a plan beside target list and qual; true for an unknown node. */
+static bool
+find_in_node(const Search *search, const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Result:
+			return find_in_expression(search, ((const Result *) plan)->resconstantqual);
+		case T_NestLoop:
+		case T_MergeJoin:
+		case T_HashJoin:
+			return find_in_expression(search, ((const Join *) plan)->joinqual) ||
+				(IsA(plan, HashJoin) && find_in_expression(search, ((const HashJoin *) plan)->hashclauses)) ||
+				(IsA(plan, MergeJoin) && find_in_expression(search, ((const MergeJoin *) plan)->mergeclauses));
+		case T_WindowAgg:
+			return find_in_expression(search, ((const WindowAgg *) plan)->startOffset) ||
+				find_in_expression(search, ((const WindowAgg *) plan)->endOffset) ||
+				find_in_expression(search, ((const WindowAgg *) plan)->runCondition);
+		case T_Limit:
+			return find_in_expression(search, ((const Limit *) plan)->limitOffset) ||
+				find_in_expression(search, ((const Limit *) plan)->limitCount);
+		case T_Memoize:
+			return find_in_expression(search, ((const Memoize *) plan)->param_exprs);
+		case T_LockRows:
+			return search->any_change;
+		case T_Gather:
+		case T_GatherMerge:
+			/* the order of rows, which decides what LIMIT takes and how sums are rounded */
+			return search->any_change;
+		case T_CustomScan:
+			/* what another extension's does is in its private data */
+			return !is_filter_build(plan) && !is_filter_copy(plan);
+		case T_ProjectSet:
+		case T_Append:
+		case T_MergeAppend:
+		case T_RecursiveUnion:
+		case T_BitmapAnd:
+		case T_BitmapOr:
+		case T_Material:
+		case T_Sort:
+		case T_IncrementalSort:
+		case T_Group:
+		case T_Agg:
+		case T_Unique:
+		case T_Hash:
+		case T_SetOp:
+			return false;
+		default:
+			return find_in_scan(search, plan);
+	}
+}
+
+static bool
+find_in_plan(const Search *search, const Plan *plan)
+{
+	List	   *children;
+	ListCell   *cell;
+
+	check_stack_depth();
+	if (find_in_expression(search, plan->targetlist) || find_in_expression(search, plan->qual) ||
+		find_in_node(search, plan))
+		return true;
+	foreach(cell, plan->initPlan)
+	{
+		if (find_subplan(lfirst(cell), (void *) search))
+			return true;
+	}
+	children = child_plans(plan);
+	foreach(cell, children)
+	{
+		if (find_in_plan(search, lfirst(cell)))
+			return true;
+	}
+	list_free(children);
+	return false;
+}
+
+static bool
+is_leaky(Oid function, void *context)
+{
+	return !get_func_leakproof(function);
+}
+
+/* May an expression raise an error?  A leakproof function raises none. */
+static bool
+may_raise(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_List:
+		case T_TargetEntry:
+		case T_Var:
+		case T_Const:
+		case T_Param:
+		case T_RelabelType:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_OpExpr:
+		case T_ScalarArrayOpExpr:
+		case T_FuncExpr:
+			return check_functions_in_node(node, is_leaky, NULL) ||
+				expression_tree_walker(node, may_raise, context);
+		default:
+			return true;
+	}
+}
+
+/* Is a plan the scan of a table that raises no error, whatever the rows? */
+bool
+is_harmless_scan(const Plan *plan)
+{
+	const void *condition = NULL;
+
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+			break;
+		case T_IndexScan:
+			condition = ((const IndexScan *) plan)->indexqualorig;
+			break;
+		case T_IndexOnlyScan:
+			condition = ((const IndexOnlyScan *) plan)->indexqual;
+			break;
+		case T_BitmapHeapScan:
+			condition = ((const BitmapHeapScan *) plan)->bitmapqualorig;
+			break;
+		default:
+			return false;
+	}
+	return bms_is_empty(plan->allParam) && !may_raise((Node *) condition, NULL) &&
+		!may_raise((Node *) plan->targetlist, NULL) && !may_raise((Node *) plan->qual, NULL);
+}
+
+/*
+ * Is the side of a merge join sorted, so that its scans are read to their end?  The join
+ * itself ends where one of the sides ends, or goes beyond the other one's keys.  A filter
+ * that drops the rows beyond would let a scan in the order of the keys go on to rows that
+ * it would not read otherwise, which may be many, and may raise errors.
+ */
+bool
+is_sorted(const Plan *side)
+{
+	return IsA(side, Sort) || (IsA(side, Material) && IsA(outerPlan(side), Sort));
+}
+
+/* Is anything volatile in a subtree, or unknown? */
+bool
+has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan)
+{
+	Search		search = {.stmt = stmt};
+
+	return find_in_plan(&search, plan);
+}
+
+/* May a subtree return other rows when it is scanned again with the same parameters? */
+bool
+may_change(const PlannedStmt *stmt, const Plan *plan)
+{
+	Search		search = {.stmt = stmt, .any_change = true};
+
+	return find_in_plan(&search, plan);
+}

@@ -1,0 +1,256 @@
+/*
+ * probe.c
+ *		The probes of a scan, which drop its rows.
+ *
+ * In the plan a probe is a call of an SQL function at the end of the scan's condition.  The
+ * call itself passes all rows, which is right wherever the scan is not linked to the
+ * filter, as in EvalPlanQual.  A linked scan has a condition of ours instead, which saves
+ * the steps of the expression interpreter.
+ *
+ * A probe passes a row unless the filter proves that its join drops it.  It counts what it
+ * drops, and a probe that does not pay pauses and is at last removed.
+ */
+#include "pg/pg_compat.h"
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "join/join_filter.h"
+
+#define WINDOWS_PER_PAUSE	4	/* at first; each pause is twice as long as the one before */
+#define LONGEST_PAUSE		(4 * 1024 * 1024)
+#define FAILURES_TO_REMOVE	3
+
+FuncExpr *
+as_probe(Node *clause)
+{
+	FuncExpr   *call = (FuncExpr *) clause;
+	Param	   *parameter;
+
+	if (!IsA(clause, FuncExpr) || list_length(call->args) < 2)
+		return NULL;
+	parameter = linitial(call->args);
+	if (!IsA(parameter, Param) || parameter->paramkind != PARAM_EXEC || parameter->paramtype != INTERNALOID)
+		return NULL;
+	return call;
+}
+
+static void
+start_window(ProbeSite *site)
+{
+	site->window = join_filter_window;
+	site->seen = site->passed = 0;
+}
+
+void
+start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe)
+{
+	site->filter = filter;
+	site->probe = probe;
+	for (int i = 0; i < filter->nkeys; i++)
+	{
+		site->columns[i] = plain_column(list_nth(probe->args, i + 1))->varattno;
+		fmgr_info(filter->outer[i].function, &site->functions[i]);
+	}
+	site->next_pause = (uint32) Min((uint64) join_filter_window * WINDOWS_PER_PAUSE, LONGEST_PAUSE);
+	start_window(site);
+	filter->probes = lappend(filter->probes, site);
+}
+
+JoinFilter *
+filter_of_probe(const EState *estate, const FuncExpr *probe)
+{
+	return (JoinFilter *)
+		DatumGetPointer(estate->es_param_exec_vals[linitial_node(Param, probe->args)->paramid].value);
+}
+
+ProbeSite *
+find_probe_site(const JoinFilter *filter, const FuncExpr *probe)
+{
+	ListCell   *cell;
+
+	foreach(cell, filter->probes)
+	{
+		ProbeSite  *site = lfirst(cell);
+
+		if (site->probe == probe)
+			return site;
+	}
+	return NULL;
+}
+
+/*
+ * Can the filter answer?  While a change of parameters has not reached the inner side, the
+ * filter is that of the old ones.
+ */
+static inline bool
+is_usable(const JoinFilter *filter)
+{
+	return filter->ready && filter->above != NULL && filter->above->chgParam == NULL &&
+		(filter->shared == NULL || !shared_filter_is_full(filter));
+}
+
+/*
+ * A hash join may read an outer row before it builds, and stops if it then finds no inner
+ * row.  If a filter of a join above dropped that row, the scan would read on, perhaps all
+ * of the table, and conditions could fail for rows that are not read otherwise.
+ */
+static inline bool
+lower_joins_built(const ProbeSite *site)
+{
+	ListCell   *cell;
+
+	foreach(cell, site->lower_joins)
+	{
+		if (((const HashJoinState *) lfirst(cell))->hj_HashTable == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* False if the filter proves that no inner row has these keys. */
+static inline bool
+may_match(ProbeSite *site, const TupleTableSlot *slot)
+{
+	const JoinFilter *filter = site->filter;
+	uint64		hash = 0;
+
+	for (int i = 0; i < filter->nkeys; i++)
+	{
+		int			column = site->columns[i] - 1;
+
+		if (slot->tts_isnull[column])
+			return false;		/* the join's operators are strict */
+		hash = hash_join_key(&filter->outer[i], &site->functions[i], slot->tts_values[column], hash);
+	}
+	return bf_test_all(filter->bits + bf_block_offset(&filter->shape, hash), BF_BLOCK_BITS, JOIN_FILTER_K, hash);
+}
+
+ProbeFigures
+figures_of_probe(const ProbeSite *site)
+{
+	ProbeFigures result = {
+		.probed = site->probed + site->seen,
+		.dropped = site->dropped + site->seen - site->passed,
+		.removed = site->removed,
+	};
+
+	return result;
+}
+
+ProbeFigures
+count_probes(const JoinFilter *filter)
+{
+	ProbeFigures sum = {0};
+	ListCell   *cell;
+
+	foreach(cell, filter->probes)
+	{
+		ProbeFigures one = figures_of_probe(lfirst(cell));
+
+		sum.probed += one.probed;
+		sum.dropped += one.dropped;
+		sum.removed += one.removed;
+	}
+	return sum;
+}
+
+/*
+ * Below a grouping a filter goes from all scans or none, and only while it has dropped no
+ * row, so that all groups are whole.  Other processes may have dropped some.
+ */
+static void
+give_up_groups(JoinFilter *filter)
+{
+	ListCell   *cell;
+
+	if (count_probes(filter).dropped > 0 || filter->shared != NULL || filter->copies != NIL)
+		return;
+	filter->spoiled = true;
+	filter->ready = false;
+	foreach(cell, filter->probes)
+		remove_probe(lfirst(cell));
+}
+
+/*
+ * At the end of a window: does the probe pay?  If not, it lets rows pass for a while,
+ * because the next ones may be of another kind, and after several failures it goes.
+ */
+static void
+judge_probe(ProbeSite *site)
+{
+	JoinFilter *filter = site->filter;
+	bool		pays = site->passed * UINT64CONST(1000) <= (uint64) site->seen * filter->plan->most_passing;
+
+	site->probed += site->seen;
+	site->dropped += site->seen - site->passed;
+	start_window(site);
+	site->failures = pays ? 0 : site->failures + 1;
+	if (filter->plan->whole)
+	{
+		if (site->failures == FAILURES_TO_REMOVE)
+			give_up_groups(filter);
+		return;
+	}
+	if (pays)
+		return;
+	site->pause = site->next_pause;
+	site->next_pause = Min(site->next_pause * 2, LONGEST_PAUSE);
+	if (site->failures >= FAILURES_TO_REMOVE)
+		remove_probe(site);
+}
+
+/*
+ * May the row be in the result of the filter's join?  A row that passes before a filter is
+ * ready takes the rows of its group with it.
+ */
+static inline bool
+passes(ProbeSite *site, const TupleTableSlot *slot)
+{
+	bool		result;
+
+	if (site->removed)
+		return true;
+	if (unlikely(!is_usable(site->filter) && !receive_filter_copy(site->filter)) ||
+		unlikely(!lower_joins_built(site)))
+	{
+		site->filter->spoiled |= site->filter->plan->whole;
+		return true;
+	}
+	if (site->pause > 0)
+	{
+		site->pause--;
+		return true;
+	}
+	result = may_match(site, slot);
+	site->passed += result;
+	if (unlikely(++site->seen >= site->window))
+		judge_probe(site);
+	return result;
+}
+
+/* The condition of a linked scan, as an ExprStateEvalFunc. */
+Datum
+eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
+{
+	ProbedCondition *condition = state->evalfunc_private;
+	TupleTableSlot *slot = econtext->ecxt_scantuple;
+
+	*is_null = false;
+	if (condition->rest != NULL && !ExecQual(condition->rest, econtext))
+		return BoolGetDatum(false);
+	slot_getsomeattrs(slot, condition->last_column);
+	for (int i = 0; i < condition->nsites; i++)
+	{
+		if (!passes(&condition->sites[i], slot))
+			return BoolGetDatum(false);
+	}
+	return BoolGetDatum(true);
+}
+
+/* bloom_join_filter(filter, key, ...): the probe of a scan that is not linked. */
+PG_FUNCTION_INFO_V1(join_filter_probe);
+Datum
+join_filter_probe(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(true);
+}

@@ -1,0 +1,184 @@
+/*
+ * probe_removal.c
+ *		Links between scans and the filters that they probe, and their end.
+ *
+ * A condition that always returns true still costs a part of a cheap scan, so probes that
+ * do not pay are removed from the condition of the running scan.
+ */
+#include "pg/pg_compat.h"
+
+#include "catalog/pg_type.h"
+#include "executor/execdesc.h"
+#include "join/join_filter.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/memutils.h"
+
+static bool
+is_subplan(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
+		expression_tree_walker(node, is_subplan, context);
+}
+
+/* The filter of a probe, or NULL: also for a clause that is none. */
+static JoinFilter *
+filter_of(const EState *estate, Node *clause)
+{
+	FuncExpr   *probe = as_probe(clause);
+
+	return probe == NULL ? NULL : filter_of_probe(estate, probe);
+}
+
+/*
+ * Adds the rest of a condition.  One with subplans is not compiled a second time, because
+ * their states are listed in the scan's: then the calls of the probes stay in it.
+ */
+static void
+add_rest(ProbedCondition *condition, List *rest)
+{
+	PlanState  *scan = condition->scan;
+
+	condition->rest = is_subplan((Node *) rest, NULL) ? scan->qual : ExecInitQual(rest, scan);
+}
+
+/* Gives a scan the condition that eval_probes() evaluates. */
+static void
+set_condition(ProbedCondition *condition)
+{
+	ExprState  *state = makeNode(ExprState);
+
+	state->flags = EEO_FLAG_IS_QUAL;
+	state->expr = condition->scan->qual->expr;
+	state->parent = condition->scan;
+	state->evalfunc = eval_probes;
+	state->evalfunc_private = condition;
+	condition->scan->qual = state;
+}
+
+/* The joins are HashJoinStates that have the scan on their outer side, the uppermost first. */
+static void
+link_scan(PlanState *scan, const List *joins)
+{
+	ProbedCondition *condition = NULL;
+	List	   *clauses = scan->plan->qual;
+	List	   *rest = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		JoinFilter *filter = filter_of(scan->state, lfirst(cell));
+		ProbeSite  *site;
+
+		if (filter == NULL)
+		{
+			rest = lappend(rest, lfirst(cell));
+			continue;
+		}
+		if (condition == NULL)
+			condition = palloc0(offsetof(ProbedCondition, sites) + list_length(clauses) * sizeof(ProbeSite));
+		condition->scan = scan;
+		site = &condition->sites[condition->nsites++];
+		site->condition = condition;
+		site->lower_joins = list_copy_tail(joins, filter->depth);
+		start_probe(site, filter, as_probe(lfirst(cell)));
+		for (int i = 0; i < filter->nkeys; i++)
+			condition->last_column = Max(condition->last_column, site->columns[i]);
+	}
+	if (condition == NULL)
+		return;
+	add_rest(condition, rest);
+	set_condition(condition);
+}
+
+/*
+ * From 18 a scan chooses at its start whether it has a condition, so that one without a
+ * rest stays.
+ */
+void
+remove_probe(ProbeSite *site)
+{
+	ProbedCondition *condition = site->condition;
+
+	site->removed = true;
+	for (int i = 0; i < condition->nsites; i++)
+	{
+		if (!condition->sites[i].removed)
+			return;
+	}
+	if (condition->rest != NULL || SCANS_REREAD_CONDITION)
+		condition->scan->qual = condition->rest;
+}
+
+/* Links the node above the build node, without which a filter is never used. */
+static FilterBuild *
+link_build(PlanState *above, int depth)
+{
+	FilterBuild *build = as_filter_build(outerPlanState(above));
+
+	if (build == NULL || build->filter == NULL)
+		return NULL;
+	build->filter->above = above;
+	build->filter->depth = depth;
+	return build;
+}
+
+/*
+ * A hash join that believes that its outer side is not empty does not read it before it
+ * builds: see ExecHashJoin().
+ */
+static void
+link_join(JoinState *join, int depth)
+{
+	if (IsA(join, HashJoinState))
+	{
+		const FilterBuild *build = link_build(innerPlanState(join), depth + 1);
+
+		if (build != NULL && build->plan.build_first)
+			((HashJoinState *) join)->hj_OuterNotEmpty = true;
+	}
+	else if (IsA(join, MergeJoinState))
+		link_build(outerPlanState(join), depth);
+}
+
+typedef struct Linking
+{
+	List	   *joins;			/* see link_scan() */
+	const PlanState *done;		/* a child that has been linked */
+} Linking;
+
+/* Joins before what is below them.  Subplans are behind expressions, where the walker finds them. */
+static bool
+link_state(PlanState *state, void *context)
+{
+	Linking    *linking = context;
+	Linking		rest = {.joins = linking->joins};
+
+	if (state == NULL || state == linking->done)
+		return false;
+	if (IsA(state, HashJoinState) || IsA(state, MergeJoinState))
+		link_join((JoinState *) state, list_length(linking->joins));
+	link_scan(state, linking->joins);
+	if (IsA(state, HashJoinState))
+	{
+		Linking		outer = {.joins = lappend(list_copy(linking->joins), state)};
+
+		link_state(outerPlanState(state), &outer);
+		rest.done = outerPlanState(state);
+	}
+	return planstate_tree_walker(state, link_state, &rest);
+}
+
+void
+link_join_filters(QueryDesc *query)
+{
+	MemoryContext caller;
+	Linking		linking = {0};
+
+	if (query->planstate == NULL || !list_member_oid(query->plannedstmt->paramExecTypes, INTERNALOID))
+		return;
+	caller = MemoryContextSwitchTo(query->estate->es_query_cxt);
+	link_state(query->planstate, &linking);
+	MemoryContextSwitchTo(caller);
+}
