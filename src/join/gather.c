@@ -3,7 +3,7 @@
  *		The copy node: a custom scan between a Gather or Gather Merge node and its child.
  *
  * It returns the slots of its child as they are.  The child runs in workers, too, which do
- * not see the filter of a hash join above the Gather.  So the leader copies the filter into
+ * not see the filter of a join above the Gather.  So the leader copies the filter into
  * shared memory when it is complete, and each worker has a filter of its own that reads
  * the copy.  The leader's own scans probe the filter itself.
  *
