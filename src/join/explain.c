@@ -41,14 +41,6 @@ stored_figures(const NodeInstrumentation *counters)
 	return result;
 }
 
-static void
-add_figures(ProbeFigures *sum, ProbeFigures figures)
-{
-	sum->probed += figures.probed;
-	sum->dropped += figures.dropped;
-	sum->removed += figures.removed;
-}
-
 /* Those of this process, of its workers, and of those that have a copy. */
 static ProbeFigures
 total_figures(const FilterBuild *build)

@@ -76,7 +76,6 @@ create_join_filter(const FilterPlan *plan, EState *estate)
 
 	filter->plan = plan;
 	filter->nkeys = list_length(plan->outer_hashes);
-	filter->query_context = estate->es_query_cxt;
 	filter->memory = AllocSetContextCreate(estate->es_query_cxt, "join filter", ALLOCSET_SMALL_SIZES);
 	prepare_keys(filter);
 	return filter;

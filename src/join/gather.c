@@ -141,7 +141,7 @@ initialize_copy(CustomScanState *node, ParallelContext *context, void *shared)
 		return;
 	copy->shared = shared;
 	initialize_filter_copy(filter, shared);
-	caller = MemoryContextSwitchTo(filter->query_context);
+	caller = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
 	filter->copies = list_append_unique_ptr(filter->copies, copy);
 	MemoryContextSwitchTo(caller);
 }

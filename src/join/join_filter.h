@@ -97,7 +97,6 @@ typedef struct JoinFilter
 	int			nkeys;
 	KeyHash		outer[MAX_JOIN_KEYS];
 	KeyHash		inner[MAX_JOIN_KEYS];
-	MemoryContext query_context;	/* of the executor state that it belongs to */
 	PlanState  *above;			/* the Hash or Sort above the build node, once linked */
 	List	   *probes;			/* ProbeSites */
 	int			depth;			/* number of hash joins that have it on their outer side */
@@ -280,6 +279,7 @@ extern Datum eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
 extern void link_join_filters(QueryDesc *query);
 
 extern ProbeFigures figures_of_probe(const ProbeSite *site);
+extern void add_figures(ProbeFigures *sum, ProbeFigures figures);
 
 /* Those of all probes of a filter, in this process. */
 extern ProbeFigures count_probes(const JoinFilter *filter);

@@ -338,8 +338,8 @@ insert_build(Walk *walk, const Sides *sides, const Way *way, double passing, dou
 
 /*
  * To build first gives up the join's shortcut for an empty outer side.  That is allowed if
- * the join builds first anyway (as a merge join; see ExecHashJoin()), or if the inner side cannot raise an
- * error that the shortcut avoids, and is a small part of the work.
+ * the join builds first anyway (as a merge join; see ExecHashJoin()), or if the inner side
+ * cannot raise an error that the shortcut avoids, and is a small part of the work.
  */
 static bool
 may_build_first(const Sides *sides)

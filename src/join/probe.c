@@ -137,6 +137,14 @@ figures_of_probe(const ProbeSite *site)
 	return result;
 }
 
+void
+add_figures(ProbeFigures *sum, ProbeFigures figures)
+{
+	sum->probed += figures.probed;
+	sum->dropped += figures.dropped;
+	sum->removed += figures.removed;
+}
+
 ProbeFigures
 count_probes(const JoinFilter *filter)
 {
@@ -144,13 +152,7 @@ count_probes(const JoinFilter *filter)
 	ListCell   *cell;
 
 	foreach(cell, filter->probes)
-	{
-		ProbeFigures one = figures_of_probe(lfirst(cell));
-
-		sum.probed += one.probed;
-		sum.dropped += one.dropped;
-		sum.removed += one.removed;
-	}
+		add_figures(&sum, figures_of_probe(lfirst(cell)));
 	return sum;
 }
 
