@@ -227,7 +227,7 @@ extern bool is_filter_copy(const Plan *plan);
 extern void explain_filter_copy(CustomScanState *node, List *ancestors, ExplainState *es);
 
 /*
- * The probe: probe.c, probe_removal.c
+ * The probe: probe.c, link.c
  */
 
 /* A probe in the condition of a scan. */

@@ -1,6 +1,6 @@
 /*
- * probe_removal.c
- *		Links between scans and the filters that they probe, and their end.
+ * link.c
+ *		Links running scans and joins with their filters, and removes probes from scans.
  *
  * A condition that always returns true still costs a part of a cheap scan, so probes that
  * do not pay are removed from the condition of the running scan.
