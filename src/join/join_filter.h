@@ -72,7 +72,6 @@ typedef struct FilterPlan
  * The filter: filter.c, shared_filter.c
  */
 
-/* How to hash a key.  Integers are equal across types, and so are their hashes. */
 typedef enum KeyKind
 {
 	KEY_INT2,
@@ -81,11 +80,15 @@ typedef enum KeyKind
 	KEY_OTHER					/* by the function of the join's operator */
 } KeyKind;
 
+/*
+ * How to hash a key of a row.  Integers are equal across types, and so are their hashes.
+ */
 typedef struct KeyHash
 {
 	KeyKind		kind;
-	Oid			function;
+	AttrNumber	column;
 	Oid			collation;
+	FmgrInfo	function;
 } KeyHash;
 
 typedef struct HashChunk HashChunk;
@@ -95,8 +98,6 @@ typedef struct JoinFilter
 {
 	const FilterPlan *plan;
 	int			nkeys;
-	KeyHash		outer[MAX_JOIN_KEYS];
-	KeyHash		inner[MAX_JOIN_KEYS];
 	PlanState  *above;			/* the Hash or Sort above the build node, once linked */
 	List	   *probes;			/* ProbeSites */
 	int			depth;			/* number of hash joins that have it on their outer side */
@@ -145,12 +146,12 @@ extern void initialize_filter_copy(JoinFilter *filter, SharedFilter *copy);
 extern void publish_filter_copy(const JoinFilter *filter, SharedFilter *copy);
 extern bool receive_filter_copy(JoinFilter *filter);
 
-/*
- * Adds a key to the hash of the keys before it, which starts at 0.  The 32 bits of a hash
- * function are spread over 64.
- */
+/* The keys of one side of a join, which are these columns of its rows.  Returns the last column. */
+extern int	prepare_keys(KeyHash *keys, const FilterPlan *plan, bool is_outer, const List *columns);
+
+/* Adds a key to the hash of the keys before it.  32 bits of a hash function are spread over 64. */
 static inline uint64
-hash_join_key(const KeyHash *key, FmgrInfo *function, Datum value, uint64 before)
+hash_key(KeyHash *key, Datum value, uint64 before)
 {
 	switch (key->kind)
 	{
@@ -163,7 +164,26 @@ hash_join_key(const KeyHash *key, FmgrInfo *function, Datum value, uint64 before
 		case KEY_OTHER:
 			break;
 	}
-	return bf_hash_word(DatumGetUInt32(FunctionCall1Coll(function, key->collation, value)), before);
+	return bf_hash_word(DatumGetUInt32(FunctionCall1Coll(&key->function, key->collation, value)), before);
+}
+
+/*
+ * The hash of a row's keys, whose columns the slot has ready.  False if one is null: then
+ * the row matches nothing, because the join's operators are strict.
+ */
+static inline bool
+hash_keys(KeyHash *keys, int nkeys, const TupleTableSlot *slot, uint64 *hash)
+{
+	*hash = 0;
+	for (int i = 0; i < nkeys; i++)
+	{
+		int			column = keys[i].column - 1;
+
+		if (slot->tts_isnull[column])
+			return false;
+		*hash = hash_key(&keys[i], slot->tts_values[column], *hash);
+	}
+	return true;
 }
 
 /*
@@ -176,8 +196,8 @@ typedef struct FilterBuild
 	FilterPlan	plan;
 	JoinFilter *filter;			/* NULL in EXPLAIN without ANALYZE and in EvalPlanQual */
 	bool		collecting;
-	ExprState  *keys[MAX_JOIN_KEYS];
-	FmgrInfo	functions[MAX_JOIN_KEYS];
+	int			last_column;	/* that the keys need */
+	KeyHash		keys[MAX_JOIN_KEYS];
 } FilterBuild;
 
 extern void register_filter_build(void);
@@ -238,8 +258,7 @@ typedef struct ProbeSite
 	struct ProbedCondition *condition;
 	List	   *lower_joins;	/* HashJoinStates between scan and join, by their outer sides */
 	bool		removed;
-	AttrNumber	columns[MAX_JOIN_KEYS];
-	FmgrInfo	functions[MAX_JOIN_KEYS];
+	KeyHash		keys[MAX_JOIN_KEYS];
 
 	uint64		probed;			/* in the windows before this one */
 	uint64		dropped;
@@ -272,7 +291,8 @@ extern JoinFilter *filter_of_probe(const EState *estate, const FuncExpr *probe);
 /* The site of a probe, or NULL if its scan is not linked. */
 extern ProbeSite *find_probe_site(const JoinFilter *filter, const FuncExpr *probe);
 
-extern void start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe);
+/* Returns the last column that the probe needs. */
+extern int	start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe);
 extern Datum eval_probes(ExprState *state, ExprContext *econtext, bool *is_null);
 
 /* Tells filters which scans probe them, after ExecutorStart. */
