@@ -52,12 +52,6 @@ register_filter_build(void)
 	RegisterCustomScanMethods(&plan_methods);
 }
 
-bool
-is_filter_build(const Plan *plan)
-{
-	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &plan_methods;
-}
-
 FilterBuild *
 as_filter_build(PlanState *state)
 {

@@ -206,9 +206,6 @@ extern CustomScan *make_filter_build(Plan *child, const FilterPlan *plan, List *
 /* The build node that a plan state is, or NULL. */
 extern FilterBuild *as_filter_build(PlanState *state);
 
-/* Is a plan a build node? */
-extern bool is_filter_build(const Plan *plan);
-
 /* What the probes of a filter have done. */
 typedef struct ProbeFigures
 {
@@ -328,8 +325,7 @@ typedef struct Place
 	Plan	   *scan;
 	Plan	   *gather;			/* above it, or NULL */
 	List	   *keys;			/* in terms of the scan */
-	int			parameter;
-	double		rank;			/* among the probes of the scan, the least first */
+	double		passing;		/* expected share of the rows */
 } Place;
 
 /* What is known of the way from a join down to the scans. */
