@@ -64,7 +64,7 @@ typedef struct FilterPlan
 	int			rows;			/* expected keys, in thousands, rounded up */
 	int			most_passing;	/* of 1000 rows, for the probe to pay */
 	bool		changing;		/* the inner side may change between rescans */
-	bool		whole;			/* below a grouping: filters all rows of a scan or none */
+	bool		whole;			/* filters all rows of a scan or none */
 	bool		build_first;	/* before the join reads an outer row */
 } FilterPlan;
 
@@ -98,9 +98,9 @@ typedef struct JoinFilter
 {
 	const FilterPlan *plan;
 	int			nkeys;
-	PlanState  *above;			/* the Hash or Sort above the build node, once linked */
+	PlanState  *above;			/* the Hash or Sort, once linked */
 	List	   *probes;			/* ProbeSites */
-	int			depth;			/* number of hash joins that have it on their outer side */
+	int			depth;			/* hash joins that it is on the outer side of */
 
 	bool		ready;			/* holds the whole inner side */
 	bool		spoiled;		/* a row passed before: see FilterPlan.whole */
@@ -110,9 +110,9 @@ typedef struct JoinFilter
 	MemoryContext memory;		/* of bits and chunks */
 	HashChunk  *chunks;			/* hashes, until the number of keys is known */
 	uint64		keys;			/* added, not distinct */
-	SharedFilter *shared;		/* of a Parallel Hash, or the copy that a worker probes */
+	SharedFilter *shared;		/* of a Parallel Hash, or a worker's copy */
 	List	   *copies;			/* FilterCopy nodes */
-	SharedFilter *awaited;		/* in a worker: the copy, also before it is complete */
+	SharedFilter *awaited;		/* the copy that a worker waits for */
 
 	Size		size;			/* for EXPLAIN */
 } JoinFilter;
@@ -194,7 +194,7 @@ typedef struct FilterBuild
 {
 	CustomScanState css;
 	FilterPlan	plan;
-	JoinFilter *filter;			/* NULL in EXPLAIN without ANALYZE and in EvalPlanQual */
+	JoinFilter *filter;			/* NULL if none is built: see begin_build() */
 	bool		collecting;
 	int			last_column;	/* that the keys need */
 	KeyHash		keys[MAX_JOIN_KEYS];
@@ -253,7 +253,7 @@ typedef struct ProbeSite
 	JoinFilter *filter;
 	FuncExpr   *probe;			/* in the plan */
 	struct ProbedCondition *condition;
-	List	   *lower_joins;	/* HashJoinStates between scan and join, by their outer sides */
+	List	   *lower_joins;	/* HashJoinStates: see lower_joins_built() */
 	bool		removed;
 	KeyHash		keys[MAX_JOIN_KEYS];
 

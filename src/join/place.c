@@ -35,13 +35,13 @@
 #define SPILLING_JOIN_SAVES	250
 #define NODE_SAVES			60	/* for each node that the row does not reach */
 #define GATHER_SAVES	150		/* a worker sends no row to the leader */
-#define BLOCKING_SAVES		150	/* one of them sorts, groups or hashes */
-#define MOST_PASSING		0.85	/* share of the rows, whatever a dropped one saves */
+#define BLOCKING_SAVES		150 /* one of them sorts, groups or hashes */
+#define MOST_PASSING		0.85	/* share of the rows, at most */
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
-#define MERGE_RATIO			10	/* of outer to inner rows, for a merge join of unknown share */
-#define SHORTCUT_SHARE		0.1 /* of the outer side's cost, to give up the shortcut */
+#define MERGE_RATIO			10	/* of outer to inner rows: see may_guess() */
+#define SHORTCUT_SHARE		0.1 /* of the cost: see may_build_first() */
 
-#define TINY_TABLE			(512 * 1024)	/* bytes, of a hash table or filter */
+#define TINY_TABLE			(512 * 1024)	/* bytes, of table or filter */
 #define LARGE_FILTER		(4 * 1024 * 1024)
 #define ROW_OVERHEAD		40	/* bytes of a row in a hash table */
 
@@ -52,7 +52,7 @@ typedef struct Walk
 	int			last_node_id;
 	List	   *init_plans;		/* SubPlans */
 	Bitmapset  *steady;			/* parameters that never change */
-	List	   *candidates;		/* Candidates that should pay without the others */
+	List	   *candidates;		/* that should pay alone */
 	List	   *places;			/* of the filters that are placed */
 } Walk;
 
@@ -62,8 +62,8 @@ typedef struct Walk
  */
 typedef struct Sides
 {
-	Join	   *join;
-	Plan	   *inner;			/* a Hash or a Sort, which reads all its rows at once */
+	const Join *join;
+	Plan	   *inner;			/* Hash or Sort: reads all rows at once */
 	Plan	   *outer;			/* whose rows a filter drops */
 	int			nkeys;
 } Sides;
@@ -85,7 +85,7 @@ typedef struct KeyPair
 	Node	   *inner;
 	Oid			operator;
 	Oid			collation;
-	bool		is_commuted;	/* the operator's left argument is the inner key */
+	bool		is_commuted;	/* the operator has the inner key first */
 } KeyPair;
 
 /*
@@ -116,12 +116,14 @@ find_hash_family(Oid operator, Oid *family, Oid *outer_hash, Oid *inner_hash)
 static KeyPair
 pair_of_hash(const HashJoin *join, int i)
 {
-	return (KeyPair) {
+	KeyPair		pair = {
 		.outer = list_nth(join->hashkeys, i),
-		.inner = list_nth(((Hash *) innerPlan(join))->hashkeys, i),
+		.inner = list_nth(((const Hash *) innerPlan(join))->hashkeys, i),
 		.operator = list_nth_oid(join->hashoperators, i),
 		.collation = list_nth_oid(join->hashcollations, i),
 	};
+
+	return pair;
 }
 
 /* A Sort has the columns of its child. */
@@ -129,14 +131,15 @@ static KeyPair
 pair_of_merge(const MergeJoin *join, int i)
 {
 	const OpExpr *clause = list_nth_node(OpExpr, join->mergeclauses, i);
-
-	return (KeyPair) {
+	KeyPair		pair = {
 		.outer = lsecond(clause->args),
 		.inner = linitial(clause->args),
 		.operator = clause->opno,
 		.collation = join->mergeCollations[i],
 		.is_commuted = true,
 	};
+
+	return pair;
 }
 
 /*
@@ -157,8 +160,8 @@ is_hashable(Node *key)
 static bool
 add_key(JoinKeys *keys, const Sides *sides, int i)
 {
-	KeyPair		pair = IsA(sides->join, HashJoin) ? pair_of_hash((HashJoin *) sides->join, i) :
-		pair_of_merge((MergeJoin *) sides->join, i);
+	KeyPair		pair = IsA(sides->join, HashJoin) ? pair_of_hash((const HashJoin *) sides->join, i) :
+		pair_of_merge((const MergeJoin *) sides->join, i);
 	Var		   *outer = plain_column(pair.outer);
 	Var		   *inner = plain_column(pair.inner);
 	Oid			family;
@@ -450,23 +453,22 @@ drops_inner(JoinType type)
  * join may end before it: see is_sorted().
  */
 static bool
-find_sides(Sides *sides, const Plan *plan)
+find_sides(Sides *sides, Plan *plan)
 {
 	const Join *join = (const Join *) plan;
 
+	sides->join = join;
 	switch (nodeTag(plan))
 	{
 		case T_HashJoin:
-			*sides = (Sides) {
-				.join = (Join *) plan, .inner = innerPlan(plan), .outer = outerPlan(plan),
-				.nkeys = list_length(((const HashJoin *) plan)->hashkeys)
-			};
+			sides->inner = innerPlan(plan);
+			sides->outer = outerPlan(plan);
+			sides->nkeys = list_length(((const HashJoin *) plan)->hashkeys);
 			return drops_outer(join->jointype);
 		case T_MergeJoin:
-			*sides = (Sides) {
-				.join = (Join *) plan, .inner = outerPlan(plan), .outer = innerPlan(plan),
-				.nkeys = list_length(((const MergeJoin *) plan)->mergeclauses)
-			};
+			sides->inner = outerPlan(plan);
+			sides->outer = innerPlan(plan);
+			sides->nkeys = list_length(((const MergeJoin *) plan)->mergeclauses);
 			return drops_inner(join->jointype) && IsA(sides->inner, Sort) && is_sorted(sides->outer);
 		default:
 			return false;

@@ -162,7 +162,7 @@ find_in_node(const Search *search, const Plan *plan)
 			return search->any_change;
 		case T_Gather:
 		case T_GatherMerge:
-			/* the order of rows, which decides what LIMIT takes and how sums are rounded */
+			/* order decides what LIMIT takes and how sums are rounded */
 			return search->any_change;
 		case T_ProjectSet:
 		case T_Append:

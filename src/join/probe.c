@@ -16,7 +16,7 @@
 #include "fmgr.h"
 #include "join/join_filter.h"
 
-#define WINDOWS_PER_PAUSE	4	/* at first; each pause is twice as long as the one before */
+#define WINDOWS_PER_PAUSE	4	/* at first; it doubles with each pause */
 #define LONGEST_PAUSE		(4 * 1024 * 1024)
 #define FAILURES_TO_REMOVE	3
 
