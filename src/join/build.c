@@ -52,12 +52,6 @@ register_filter_build(void)
 	RegisterCustomScanMethods(&plan_methods);
 }
 
-bool
-is_filter_build(const Plan *plan)
-{
-	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &plan_methods;
-}
-
 FilterBuild *
 as_filter_build(PlanState *state)
 {
@@ -185,37 +179,25 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 		return;
 	build->filter = create_join_filter(&build->plan, estate);
 	build->collecting = true;
-	for (int i = 0; i < build->filter->nkeys; i++)
-	{
-		fmgr_info(build->filter->inner[i].function, &build->functions[i]);
-		build->keys[i] = ExecInitExpr(list_nth(plan->custom_exprs, i), &node->ss.ps);
-	}
+	build->last_column = prepare_keys(build->keys, &build->plan, false, plan->custom_exprs);
 	parameter->value = PointerGetDatum(build->filter);
 	parameter->isnull = false;
 }
 
-/* A row with a null key matches nothing, because the join's operators are strict. */
+/* Hash functions may leave memory behind. */
 static void
 add_row(FilterBuild *build, TupleTableSlot *slot)
 {
 	ExprContext *econtext = build->css.ss.ps.ps_ExprContext;
-	uint64		hash = 0;
-	bool		is_null = false;
 	MemoryContext caller;
+	uint64		hash;
 
+	slot_getsomeattrs(slot, build->last_column);
 	ResetExprContext(econtext);
-	econtext->ecxt_outertuple = slot;
 	caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	for (int i = 0; i < build->filter->nkeys && !is_null; i++)
-	{
-		Datum		key = ExecEvalExpr(build->keys[i], econtext, &is_null);
-
-		if (!is_null)
-			hash = hash_join_key(&build->filter->inner[i], &build->functions[i], key, hash);
-	}
-	MemoryContextSwitchTo(caller);
-	if (!is_null)
+	if (hash_keys(build->keys, build->filter->nkeys, slot, &hash))
 		add_to_join_filter(build->filter, hash);
+	MemoryContextSwitchTo(caller);
 }
 
 /* Processes that share a filter collect for each other. */

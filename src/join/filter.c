@@ -49,24 +49,26 @@ kind_of_key(Oid function)
 }
 
 /* Both sides of a key are hashed alike, also if only one of them is a known integer. */
-static void
-prepare_keys(JoinFilter *filter)
+int
+prepare_keys(KeyHash *keys, const FilterPlan *plan, bool is_outer, const List *columns)
 {
-	const FilterPlan *plan = filter->plan;
+	const List *functions = is_outer ? plan->outer_hashes : plan->inner_hashes;
+	int			last_column = 0;
 
-	for (int i = 0; i < filter->nkeys; i++)
+	for (int i = 0; i < list_length(functions); i++)
 	{
-		KeyHash    *outer = &filter->outer[i];
-		KeyHash    *inner = &filter->inner[i];
+		Oid			function = list_nth_oid(functions, i);
 
-		outer->function = list_nth_oid(plan->outer_hashes, i);
-		inner->function = list_nth_oid(plan->inner_hashes, i);
-		outer->collation = inner->collation = list_nth_oid(plan->collations, i);
-		outer->kind = kind_of_key(outer->function);
-		inner->kind = kind_of_key(inner->function);
-		if (outer->kind == KEY_OTHER || inner->kind == KEY_OTHER)
-			outer->kind = inner->kind = KEY_OTHER;
+		keys[i].kind = kind_of_key(function);
+		if (kind_of_key(list_nth_oid(plan->outer_hashes, i)) == KEY_OTHER ||
+			kind_of_key(list_nth_oid(plan->inner_hashes, i)) == KEY_OTHER)
+			keys[i].kind = KEY_OTHER;
+		keys[i].column = plain_column(list_nth(columns, i))->varattno;
+		keys[i].collation = list_nth_oid(plan->collations, i);
+		fmgr_info(function, &keys[i].function);
+		last_column = Max(last_column, keys[i].column);
 	}
+	return last_column;
 }
 
 JoinFilter *
@@ -77,7 +79,6 @@ create_join_filter(const FilterPlan *plan, EState *estate)
 	filter->plan = plan;
 	filter->nkeys = list_length(plan->outer_hashes);
 	filter->memory = AllocSetContextCreate(estate->es_query_cxt, "join filter", ALLOCSET_SMALL_SIZES);
-	prepare_keys(filter);
 	return filter;
 }
 

@@ -64,7 +64,7 @@ typedef struct FilterPlan
 	int			rows;			/* expected keys, in thousands, rounded up */
 	int			most_passing;	/* of 1000 rows, for the probe to pay */
 	bool		changing;		/* the inner side may change between rescans */
-	bool		whole;			/* below a grouping: filters all rows of a scan or none */
+	bool		whole;			/* filters all rows of a scan or none */
 	bool		build_first;	/* before the join reads an outer row */
 } FilterPlan;
 
@@ -72,7 +72,6 @@ typedef struct FilterPlan
  * The filter: filter.c, shared_filter.c
  */
 
-/* How to hash a key.  Integers are equal across types, and so are their hashes. */
 typedef enum KeyKind
 {
 	KEY_INT2,
@@ -81,11 +80,15 @@ typedef enum KeyKind
 	KEY_OTHER					/* by the function of the join's operator */
 } KeyKind;
 
+/*
+ * How to hash a key of a row.  Integers are equal across types, and so are their hashes.
+ */
 typedef struct KeyHash
 {
 	KeyKind		kind;
-	Oid			function;
+	AttrNumber	column;
 	Oid			collation;
+	FmgrInfo	function;
 } KeyHash;
 
 typedef struct HashChunk HashChunk;
@@ -95,11 +98,9 @@ typedef struct JoinFilter
 {
 	const FilterPlan *plan;
 	int			nkeys;
-	KeyHash		outer[MAX_JOIN_KEYS];
-	KeyHash		inner[MAX_JOIN_KEYS];
-	PlanState  *above;			/* the Hash or Sort above the build node, once linked */
+	PlanState  *above;			/* the Hash or Sort, once linked */
 	List	   *probes;			/* ProbeSites */
-	int			depth;			/* number of hash joins that have it on their outer side */
+	int			depth;			/* hash joins that it is on the outer side of */
 
 	bool		ready;			/* holds the whole inner side */
 	bool		spoiled;		/* a row passed before: see FilterPlan.whole */
@@ -109,9 +110,9 @@ typedef struct JoinFilter
 	MemoryContext memory;		/* of bits and chunks */
 	HashChunk  *chunks;			/* hashes, until the number of keys is known */
 	uint64		keys;			/* added, not distinct */
-	SharedFilter *shared;		/* of a Parallel Hash, or the copy that a worker probes */
+	SharedFilter *shared;		/* of a Parallel Hash, or a worker's copy */
 	List	   *copies;			/* FilterCopy nodes */
-	SharedFilter *awaited;		/* in a worker: the copy, also before it is complete */
+	SharedFilter *awaited;		/* the copy that a worker waits for */
 
 	Size		size;			/* for EXPLAIN */
 } JoinFilter;
@@ -145,12 +146,12 @@ extern void initialize_filter_copy(JoinFilter *filter, SharedFilter *copy);
 extern void publish_filter_copy(const JoinFilter *filter, SharedFilter *copy);
 extern bool receive_filter_copy(JoinFilter *filter);
 
-/*
- * Adds a key to the hash of the keys before it, which starts at 0.  The 32 bits of a hash
- * function are spread over 64.
- */
+/* The keys of one side of a join, which are these columns of its rows.  Returns the last column. */
+extern int	prepare_keys(KeyHash *keys, const FilterPlan *plan, bool is_outer, const List *columns);
+
+/* Adds a key to the hash of the keys before it.  32 bits of a hash function are spread over 64. */
 static inline uint64
-hash_join_key(const KeyHash *key, FmgrInfo *function, Datum value, uint64 before)
+hash_key(KeyHash *key, Datum value, uint64 before)
 {
 	switch (key->kind)
 	{
@@ -163,7 +164,26 @@ hash_join_key(const KeyHash *key, FmgrInfo *function, Datum value, uint64 before
 		case KEY_OTHER:
 			break;
 	}
-	return bf_hash_word(DatumGetUInt32(FunctionCall1Coll(function, key->collation, value)), before);
+	return bf_hash_word(DatumGetUInt32(FunctionCall1Coll(&key->function, key->collation, value)), before);
+}
+
+/*
+ * The hash of a row's keys, whose columns the slot has ready.  False if one is null: then
+ * the row matches nothing, because the join's operators are strict.
+ */
+static inline bool
+hash_keys(KeyHash *keys, int nkeys, const TupleTableSlot *slot, uint64 *hash)
+{
+	*hash = 0;
+	for (int i = 0; i < nkeys; i++)
+	{
+		int			column = keys[i].column - 1;
+
+		if (slot->tts_isnull[column])
+			return false;
+		*hash = hash_key(&keys[i], slot->tts_values[column], *hash);
+	}
+	return true;
 }
 
 /*
@@ -174,10 +194,10 @@ typedef struct FilterBuild
 {
 	CustomScanState css;
 	FilterPlan	plan;
-	JoinFilter *filter;			/* NULL in EXPLAIN without ANALYZE and in EvalPlanQual */
+	JoinFilter *filter;			/* NULL if none is built: see begin_build() */
 	bool		collecting;
-	ExprState  *keys[MAX_JOIN_KEYS];
-	FmgrInfo	functions[MAX_JOIN_KEYS];
+	int			last_column;	/* that the keys need */
+	KeyHash		keys[MAX_JOIN_KEYS];
 } FilterBuild;
 
 extern void register_filter_build(void);
@@ -185,9 +205,6 @@ extern CustomScan *make_filter_build(Plan *child, const FilterPlan *plan, List *
 
 /* The build node that a plan state is, or NULL. */
 extern FilterBuild *as_filter_build(PlanState *state);
-
-/* Is a plan a build node? */
-extern bool is_filter_build(const Plan *plan);
 
 /* What the probes of a filter have done. */
 typedef struct ProbeFigures
@@ -236,10 +253,9 @@ typedef struct ProbeSite
 	JoinFilter *filter;
 	FuncExpr   *probe;			/* in the plan */
 	struct ProbedCondition *condition;
-	List	   *lower_joins;	/* HashJoinStates between scan and join, by their outer sides */
+	List	   *lower_joins;	/* HashJoinStates: see lower_joins_built() */
 	bool		removed;
-	AttrNumber	columns[MAX_JOIN_KEYS];
-	FmgrInfo	functions[MAX_JOIN_KEYS];
+	KeyHash		keys[MAX_JOIN_KEYS];
 
 	uint64		probed;			/* in the windows before this one */
 	uint64		dropped;
@@ -272,7 +288,8 @@ extern JoinFilter *filter_of_probe(const EState *estate, const FuncExpr *probe);
 /* The site of a probe, or NULL if its scan is not linked. */
 extern ProbeSite *find_probe_site(const JoinFilter *filter, const FuncExpr *probe);
 
-extern void start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe);
+/* Returns the last column that the probe needs. */
+extern int	start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe);
 extern Datum eval_probes(ExprState *state, ExprContext *econtext, bool *is_null);
 
 /* Tells filters which scans probe them, after ExecutorStart. */
@@ -308,8 +325,7 @@ typedef struct Place
 	Plan	   *scan;
 	Plan	   *gather;			/* above it, or NULL */
 	List	   *keys;			/* in terms of the scan */
-	int			parameter;
-	double		rank;			/* among the probes of the scan, the least first */
+	double		passing;		/* expected share of the rows */
 } Place;
 
 /* What is known of the way from a join down to the scans. */

@@ -70,6 +70,7 @@ link_scan(PlanState *scan, const List *joins)
 	{
 		JoinFilter *filter = filter_of(scan->state, lfirst(cell));
 		ProbeSite  *site;
+		int			last_column;
 
 		if (filter == NULL)
 		{
@@ -82,9 +83,8 @@ link_scan(PlanState *scan, const List *joins)
 		site = &condition->sites[condition->nsites++];
 		site->condition = condition;
 		site->lower_joins = list_copy_tail(joins, filter->depth);
-		start_probe(site, filter, as_probe(lfirst(cell)));
-		for (int i = 0; i < filter->nkeys; i++)
-			condition->last_column = Max(condition->last_column, site->columns[i]);
+		last_column = start_probe(site, filter, as_probe(lfirst(cell)));
+		condition->last_column = Max(condition->last_column, last_column);
 	}
 	if (condition == NULL)
 		return;

@@ -35,23 +35,25 @@
 #define SPILLING_JOIN_SAVES	250
 #define NODE_SAVES			60	/* for each node that the row does not reach */
 #define GATHER_SAVES	150		/* a worker sends no row to the leader */
-#define BLOCKING_SAVES		150	/* one of them sorts, groups or hashes */
-#define MOST_PASSING		0.85	/* share of the rows, whatever a dropped one saves */
+#define BLOCKING_SAVES		150 /* one of them sorts, groups or hashes */
+#define MOST_PASSING		0.85	/* share of the rows, at most */
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
-#define MERGE_RATIO			10	/* of outer to inner rows, for a merge join of unknown share */
-#define SHORTCUT_SHARE		0.1 /* of the outer side's cost, to give up the shortcut */
+#define MERGE_RATIO			10	/* of outer to inner rows: see may_guess() */
+#define SHORTCUT_SHARE		0.1 /* of the cost: see may_build_first() */
 
-#define TINY_TABLE			(512 * 1024)	/* bytes, of a hash table or filter */
+#define TINY_TABLE			(512 * 1024)	/* bytes, of table or filter */
 #define LARGE_FILTER		(4 * 1024 * 1024)
 #define ROW_OVERHEAD		40	/* bytes of a row in a hash table */
 
 typedef struct Walk
 {
 	PlannedStmt *stmt;
+	Oid			probe;			/* the function */
 	int			last_node_id;
 	List	   *init_plans;		/* SubPlans */
 	Bitmapset  *steady;			/* parameters that never change */
-	List	   *places;			/* of all filters */
+	List	   *candidates;		/* that should pay alone */
+	List	   *places;			/* of the filters that are placed */
 } Walk;
 
 /*
@@ -60,11 +62,21 @@ typedef struct Walk
  */
 typedef struct Sides
 {
-	Join	   *join;
-	Plan	   *inner;			/* a Hash or a Sort, which reads all its rows at once */
+	const Join *join;
+	Plan	   *inner;			/* Hash or Sort: reads all rows at once */
 	Plan	   *outer;			/* whose rows a filter drops */
 	int			nkeys;
 } Sides;
+
+/* A filter that is possible. */
+typedef struct Candidate
+{
+	Sides		sides;
+	Way			way;
+	double		saving;			/* of a dropped row */
+	double		passing;		/* expected share of the rows */
+	double		rank;			/* the least first */
+} Candidate;
 
 /* A pair of keys that a join compares. */
 typedef struct KeyPair
@@ -73,7 +85,7 @@ typedef struct KeyPair
 	Node	   *inner;
 	Oid			operator;
 	Oid			collation;
-	bool		is_commuted;	/* the operator's left argument is the inner key */
+	bool		is_commuted;	/* the operator has the inner key first */
 } KeyPair;
 
 /*
@@ -104,12 +116,14 @@ find_hash_family(Oid operator, Oid *family, Oid *outer_hash, Oid *inner_hash)
 static KeyPair
 pair_of_hash(const HashJoin *join, int i)
 {
-	return (KeyPair) {
+	KeyPair		pair = {
 		.outer = list_nth(join->hashkeys, i),
-		.inner = list_nth(((Hash *) innerPlan(join))->hashkeys, i),
+		.inner = list_nth(((const Hash *) innerPlan(join))->hashkeys, i),
 		.operator = list_nth_oid(join->hashoperators, i),
 		.collation = list_nth_oid(join->hashcollations, i),
 	};
+
+	return pair;
 }
 
 /* A Sort has the columns of its child. */
@@ -117,14 +131,15 @@ static KeyPair
 pair_of_merge(const MergeJoin *join, int i)
 {
 	const OpExpr *clause = list_nth_node(OpExpr, join->mergeclauses, i);
-
-	return (KeyPair) {
+	KeyPair		pair = {
 		.outer = lsecond(clause->args),
 		.inner = linitial(clause->args),
 		.operator = clause->opno,
 		.collation = join->mergeCollations[i],
 		.is_commuted = true,
 	};
+
+	return pair;
 }
 
 /*
@@ -145,8 +160,8 @@ is_hashable(Node *key)
 static bool
 add_key(JoinKeys *keys, const Sides *sides, int i)
 {
-	KeyPair		pair = IsA(sides->join, HashJoin) ? pair_of_hash((HashJoin *) sides->join, i) :
-		pair_of_merge((MergeJoin *) sides->join, i);
+	KeyPair		pair = IsA(sides->join, HashJoin) ? pair_of_hash((const HashJoin *) sides->join, i) :
+		pair_of_merge((const MergeJoin *) sides->join, i);
 	Var		   *outer = plain_column(pair.outer);
 	Var		   *inner = plain_column(pair.inner);
 	Oid			family;
@@ -233,25 +248,39 @@ expected_passing(const Sides *sides, const JoinKeys *keys, double saving)
 	return share;
 }
 
+/*
+ * The rows that the scans are expected to let the filter test.  Scans of partitions have
+ * the same filters as the first one, as a rule.
+ */
 static double
-rows_of_places(const Way *way)
+rows_to_probe(const Walk *walk, const Way *way)
 {
+	const Plan *first = ((const Place *) linitial(way->places))->scan;
 	double		rows = 0;
 	ListCell   *cell;
 
 	foreach(cell, way->places)
-		rows += ((Place *) lfirst(cell))->scan->plan_rows;
+		rows += ((const Place *) lfirst(cell))->scan->plan_rows;
+	foreach(cell, walk->places)
+	{
+		const Place *other = lfirst(cell);
+
+		if (other->scan == first)
+			rows *= other->passing;
+	}
 	return rows;
 }
 
 static bool
-should_pay(const Sides *sides, const Way *way, double passing, double saving)
+should_pay(const Walk *walk, const Candidate *candidate)
 {
-	double		rows = rows_of_places(way);
-	double		inner_rows = sides->inner->lefttree->plan_rows;
+	double		rows = rows_to_probe(walk, &candidate->way);
+	double		inner_rows = candidate->sides.inner->lefttree->plan_rows;
 
-	return rows >= join_filter_min_rows && passing <= most_passing(saving) &&
-		rows * ((1 - passing) * saving - PROBE_PRICE) >= inner_rows * BUILD_PRICE;
+	if (join_filters == JOIN_FILTERS_FORCE)
+		return true;
+	return rows >= join_filter_min_rows && candidate->passing <= most_passing(candidate->saving) &&
+		rows * ((1 - candidate->passing) * candidate->saving - PROBE_PRICE) >= inner_rows * BUILD_PRICE;
 }
 
 /*
@@ -259,22 +288,24 @@ should_pay(const Sides *sides, const Way *way, double passing, double saving)
  * scan; a scan that returns row by row lets few pass.
  */
 static FilterPlan
-plan_filter(const Sides *sides, const Way *way, int parameter, double saving)
+plan_filter(const Candidate *candidate, int parameter)
 {
-	double		rows = sides->inner->lefttree->plan_rows;
+	const Way  *way = &candidate->way;
+	const Plan *inner = candidate->sides.inner;
+	double		rows = inner->lefttree->plan_rows;
 	FilterPlan	filter = {
 		.parameter = parameter,
 		.outer_hashes = way->keys->outer_hashes,
 		.inner_hashes = way->keys->inner_hashes,
 		.collations = way->keys->collations,
-		.most_passing = (int) (1000 * most_passing(saving)),
+		.most_passing = (int) (1000 * most_passing(candidate->saving)),
 		.changing = way->changing,
 		.whole = way->whole,
-		.build_first = way->blocking && IsA(sides->join, HashJoin),
+		.build_first = way->blocking && IsA(candidate->sides.join, HashJoin),
 	};
 
-	if (IsA(sides->inner, Hash))
-		rows = Max(rows, ((const Hash *) sides->inner)->rows_total);
+	if (IsA(inner, Hash))
+		rows = Max(rows, ((const Hash *) inner)->rows_total);
 	filter.rows = (int) Min(1e6, ceil(rows / 1000));
 	return filter;
 }
@@ -306,34 +337,51 @@ insert_copy(Walk *walk, Plan *gather, const FilterPlan *filter)
 	outerPlan(gather) = &copy->scan.plan;
 }
 
-/* False if the filter would be too large. */
-static bool
-insert_build(Walk *walk, const Sides *sides, const Way *way, double passing, double saving)
+/*
+ * The last condition of a scan: it neither sees rows that others drop, nor hides their
+ * errors.  Nodes may share a list, so it is copied.
+ */
+static void
+add_condition(const Place *place, int parameter, Oid probe)
 {
-	Plan	   *inner = sides->inner;
+	Param	   *filter = makeNode(Param);
+	FuncExpr   *call;
+
+	filter->paramkind = PARAM_EXEC;
+	filter->paramid = parameter;
+	filter->paramtype = INTERNALOID;
+	filter->paramtypmod = -1;
+	filter->location = -1;
+	call = makeFuncExpr(probe, BOOLOID, lcons(filter, place->keys), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	place->scan->qual = lappend(list_copy(place->scan->qual), call);
+}
+
+static void
+insert_filter(Walk *walk, const Candidate *candidate)
+{
+	Plan	   *inner = candidate->sides.inner;
 	int			parameter = list_length(walk->stmt->paramExecTypes);
-	FilterPlan	filter = plan_filter(sides, way, parameter, saving);
+	FilterPlan	filter = plan_filter(candidate, parameter);
 	CustomScan *build;
 	ListCell   *cell;
 
 	if (inner->parallel_aware && is_too_large_to_share(&filter))
-		return false;
-	build = make_filter_build(outerPlan(inner), &filter, way->keys->inner);
+		return;
+	build = make_filter_build(outerPlan(inner), &filter, candidate->way.keys->inner);
 	build->scan.plan.plan_node_id = ++walk->last_node_id;
 	build->scan.plan.parallel_aware = inner->parallel_aware;
 	outerPlan(inner) = &build->scan.plan;
 	walk->stmt->paramExecTypes = lappend_oid(walk->stmt->paramExecTypes, INTERNALOID);
-	foreach(cell, way->places)
+	foreach(cell, candidate->way.places)
 	{
 		Place	   *place = lfirst(cell);
 
-		place->parameter = parameter;
-		place->rank = rank_of_probe(build->scan.plan.lefttree, passing);
+		place->passing = candidate->passing;
+		add_condition(place, parameter, walk->probe);
 		if (place->gather != NULL)
 			insert_copy(walk, place->gather, &filter);
 	}
-	walk->places = list_concat(walk->places, way->places);
-	return true;
+	walk->places = list_concat(walk->places, candidate->way.places);
 }
 
 /*
@@ -355,30 +403,33 @@ may_build_first(const Sides *sides)
 		(join_filters == JOIN_FILTERS_FORCE || hash->total_cost <= SHORTCUT_SHARE * outer->total_cost);
 }
 
-/* Places a filter of these keys, if it is possible and should pay. */
+/* Is a filter of these keys possible, and should it pay? */
 static bool
 try_keys(Walk *walk, const Sides *sides, const JoinKeys *keys)
 {
-	Way			way = {.keys = keys};
-	double		saving;
-	double		passing;
+	Candidate  *candidate = palloc0(sizeof(Candidate));
+	Way		   *way = &candidate->way;
 
-	way.parameters = bms_difference(sides->inner->extParam, walk->steady);
-	way.changing = !bms_is_empty(way.parameters);
+	candidate->sides = *sides;
+	way->keys = keys;
+	way->parameters = bms_difference(sides->inner->extParam, walk->steady);
+	way->changing = !bms_is_empty(way->parameters);
 	if (may_change(walk->stmt, sides->inner))
 	{
 		/* at any rescan, not only with its parameters */
-		way.changing = true;
-		way.parameters = NULL;
+		way->changing = true;
+		way->parameters = NULL;
 	}
-	find_places(&way, sides->outer);
-	if (way.places == NIL || (way.blocking && !may_build_first(sides)))
+	find_places(way, sides->outer);
+	if (way->places == NIL || (way->blocking && !may_build_first(sides)))
 		return false;
-	saving = saving_of_row(sides, &way);
-	passing = expected_passing(sides, keys, saving);
-	if (join_filters != JOIN_FILTERS_FORCE && !should_pay(sides, &way, passing, saving))
+	candidate->saving = saving_of_row(sides, way);
+	candidate->passing = expected_passing(sides, keys, candidate->saving);
+	candidate->rank = rank_of_probe(outerPlan(sides->inner), candidate->passing);
+	if (!should_pay(walk, candidate))
 		return false;
-	return insert_build(walk, sides, &way, passing, saving);
+	walk->candidates = lappend(walk->candidates, candidate);
+	return true;
 }
 
 /* Does a hash join drop outer rows without a match? */
@@ -402,23 +453,22 @@ drops_inner(JoinType type)
  * join may end before it: see is_sorted().
  */
 static bool
-find_sides(Sides *sides, const Plan *plan)
+find_sides(Sides *sides, Plan *plan)
 {
 	const Join *join = (const Join *) plan;
 
+	sides->join = join;
 	switch (nodeTag(plan))
 	{
 		case T_HashJoin:
-			*sides = (Sides) {
-				.join = (Join *) plan, .inner = innerPlan(plan), .outer = outerPlan(plan),
-				.nkeys = list_length(((const HashJoin *) plan)->hashkeys)
-			};
+			sides->inner = innerPlan(plan);
+			sides->outer = outerPlan(plan);
+			sides->nkeys = list_length(((const HashJoin *) plan)->hashkeys);
 			return drops_outer(join->jointype);
 		case T_MergeJoin:
-			*sides = (Sides) {
-				.join = (Join *) plan, .inner = outerPlan(plan), .outer = innerPlan(plan),
-				.nkeys = list_length(((const MergeJoin *) plan)->mergeclauses)
-			};
+			sides->inner = outerPlan(plan);
+			sides->outer = innerPlan(plan);
+			sides->nkeys = list_length(((const MergeJoin *) plan)->mergeclauses);
 			return drops_inner(join->jointype) && IsA(sides->inner, Sort) && is_sorted(sides->outer);
 		default:
 			return false;
@@ -433,25 +483,24 @@ find_sides(Sides *sides, const Plan *plan)
 static void
 consider_join(Walk *walk, const Sides *sides)
 {
-	JoinKeys	all = {0};
+	JoinKeys   *all = palloc0(sizeof(JoinKeys));
 	int			added = 0;
 
 	if (has_volatile_subtree(walk->stmt, sides->outer) || has_volatile_subtree(walk->stmt, sides->inner))
 		return;
 	for (int i = 0; i < sides->nkeys && added < MAX_JOIN_KEYS; i++)
-		added += add_key(&all, sides, i);
-	if (added > 0 && try_keys(walk, sides, &all))
+		added += add_key(all, sides, i);
+	if (added > 0 && try_keys(walk, sides, all))
 		return;
 	for (int i = 0; i < sides->nkeys && added > 1; i++)
 	{
-		JoinKeys	one = {0};
+		JoinKeys   *one = palloc0(sizeof(JoinKeys));
 
-		if (add_key(&one, sides, i) && try_keys(walk, sides, &one))
+		if (add_key(one, sides, i) && try_keys(walk, sides, one))
 			return;
 	}
 }
 
-/* Joins further up first: a filter must find the ways below it as the planner made them. */
 static void
 walk_plan(Walk *walk, Plan *plan)
 {
@@ -511,29 +560,10 @@ survey_plan(Walk *walk, const Plan *plan)
 static int
 compare_ranks(const ListCell *a, const ListCell *b)
 {
-	double		first = ((const Place *) lfirst(a))->rank;
-	double		second = ((const Place *) lfirst(b))->rank;
+	double		first = ((const Candidate *) lfirst(a))->rank;
+	double		second = ((const Candidate *) lfirst(b))->rank;
 
 	return first < second ? -1 : first > second;
-}
-
-/*
- * The last condition of a scan: it neither sees rows that others drop, nor hides their
- * errors.  Nodes may share a list, so it is copied.
- */
-static void
-add_condition(const Place *place, Oid probe)
-{
-	Param	   *filter = makeNode(Param);
-	FuncExpr   *call;
-
-	filter->paramkind = PARAM_EXEC;
-	filter->paramid = place->parameter;
-	filter->paramtype = INTERNALOID;
-	filter->paramtypmod = -1;
-	filter->location = -1;
-	call = makeFuncExpr(probe, BOOLOID, lcons(filter, place->keys), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
-	place->scan->qual = lappend(list_copy(place->scan->qual), call);
 }
 
 /* A plan that calls a function is made anew when the function changes. */
@@ -547,18 +577,24 @@ depend_on_function(PlannedStmt *stmt, Oid function)
 	stmt->invalItems = lappend(stmt->invalItems, item);
 }
 
-/* The probe of a scan that drops most for its price comes first. */
+/*
+ * The filter that drops most for the price of its probe comes first, and leaves the others
+ * of a scan fewer rows.
+ */
 static void
-add_conditions(Walk *walk, Oid probe)
+insert_filters(Walk *walk)
 {
 	ListCell   *cell;
 
-	if (walk->places == NIL)
+	if (walk->candidates == NIL)
 		return;
-	list_sort(walk->places, compare_ranks);
-	foreach(cell, walk->places)
-		add_condition(lfirst(cell), probe);
-	depend_on_function(walk->stmt, probe);
+	list_sort(walk->candidates, compare_ranks);
+	foreach(cell, walk->candidates)
+	{
+		if (should_pay(walk, lfirst(cell)))
+			insert_filter(walk, lfirst(cell));
+	}
+	depend_on_function(walk->stmt, walk->probe);
 }
 
 void
@@ -566,7 +602,6 @@ place_join_filters(PlannedStmt *stmt)
 {
 	Walk		walk = {.stmt = stmt};
 	bool		has_join;
-	Oid			probe;
 	ListCell   *cell;
 
 	if (stmt->planTree == NULL)
@@ -577,7 +612,7 @@ place_join_filters(PlannedStmt *stmt)
 		if (lfirst(cell) != NULL)
 			has_join |= survey_plan(&walk, lfirst(cell));
 	}
-	if (!has_join || !OidIsValid(probe = get_probe_function()))
+	if (!has_join || !OidIsValid(walk.probe = get_probe_function()))
 		return;
 	find_steady_parameters(&walk);
 	walk_plan(&walk, stmt->planTree);
@@ -586,5 +621,5 @@ place_join_filters(PlannedStmt *stmt)
 		if (lfirst(cell) != NULL)
 			walk_plan(&walk, lfirst(cell));
 	}
-	add_conditions(&walk, probe);
+	insert_filters(&walk);
 }

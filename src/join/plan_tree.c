@@ -93,7 +93,7 @@ find_in_cte(const Search *search, int plan_id)
 	return find_in_subplan(&kept, plan_id);
 }
 
-/* Those of a scan, beside target list and qual. */
+/* Those of a scan, beside target list and qual.  What a CustomScan does is in its private data. */
 static bool
 find_in_scan(const Search *search, const Plan *plan)
 {
@@ -162,11 +162,8 @@ find_in_node(const Search *search, const Plan *plan)
 			return search->any_change;
 		case T_Gather:
 		case T_GatherMerge:
-			/* the order of rows, which decides what LIMIT takes and how sums are rounded */
+			/* order decides what LIMIT takes and how sums are rounded */
 			return search->any_change;
-		case T_CustomScan:
-			/* what another extension's does is in its private data */
-			return !is_filter_build(plan) && !is_filter_copy(plan);
 		case T_ProjectSet:
 		case T_Append:
 		case T_MergeAppend:

@@ -16,7 +16,7 @@
 #include "fmgr.h"
 #include "join/join_filter.h"
 
-#define WINDOWS_PER_PAUSE	4	/* at first; each pause is twice as long as the one before */
+#define WINDOWS_PER_PAUSE	4	/* at first; it doubles with each pause */
 #define LONGEST_PAUSE		(4 * 1024 * 1024)
 #define FAILURES_TO_REMOVE	3
 
@@ -41,19 +41,15 @@ start_window(ProbeSite *site)
 	site->seen = site->passed = 0;
 }
 
-void
+int
 start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe)
 {
 	site->filter = filter;
 	site->probe = probe;
-	for (int i = 0; i < filter->nkeys; i++)
-	{
-		site->columns[i] = plain_column(list_nth(probe->args, i + 1))->varattno;
-		fmgr_info(filter->outer[i].function, &site->functions[i]);
-	}
 	site->next_pause = (uint32) Min((uint64) join_filter_window * WINDOWS_PER_PAUSE, LONGEST_PAUSE);
 	start_window(site);
 	filter->probes = lappend(filter->probes, site);
+	return prepare_keys(site->keys, filter->plan, true, list_copy_tail(probe->args, 1));
 }
 
 JoinFilter *
@@ -112,17 +108,10 @@ static inline bool
 may_match(ProbeSite *site, const TupleTableSlot *slot)
 {
 	const JoinFilter *filter = site->filter;
-	uint64		hash = 0;
+	uint64		hash;
 
-	for (int i = 0; i < filter->nkeys; i++)
-	{
-		int			column = site->columns[i] - 1;
-
-		if (slot->tts_isnull[column])
-			return false;		/* the join's operators are strict */
-		hash = hash_join_key(&filter->outer[i], &site->functions[i], slot->tts_values[column], hash);
-	}
-	return bf_test_all(filter->bits + bf_block_offset(&filter->shape, hash), BF_BLOCK_BITS, JOIN_FILTER_K, hash);
+	return hash_keys(site->keys, filter->nkeys, slot, &hash) &&
+		bf_test_all(filter->bits + bf_block_offset(&filter->shape, hash), BF_BLOCK_BITS, JOIN_FILTER_K, hash);
 }
 
 ProbeFigures

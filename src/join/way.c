@@ -288,15 +288,12 @@ descend_join(Way *way, Join *join, List *keys)
 static Reach
 descend_gather(Way *way, Plan *gather, List *keys)
 {
-	Plan	   *child = outerPlan(gather);
 	Reach		reach;
 
 	if (way->changing || way->peeked)
 		return REACHES_NONE;
-	while (is_filter_copy(child))
-		child = outerPlan(child);
 	way->gather = gather;
-	reach = descend(way, child, keys);
+	reach = descend(way, outerPlan(gather), keys);
 	way->gather = NULL;
 	return reach;
 }

@@ -4,7 +4,7 @@
     script/dev/citus [SOURCE]       installs Citus and bloomtype, and runs this
 
 A table on the coordinator holds the same rows as each distributed one. Filters and counters of the two must have the
-same SHA-256.
+same SHA-256. All servers force join filters.
 The servers listen on Unix sockets only. They reach each other through bench/wire.py, which counts the bytes. The
 client's own connection to the coordinator is not counted.
 """
@@ -33,6 +33,8 @@ FILTERS = 400
 COMBINE = "citus.allow_aggregate_worker_combine_on_internal_types"
 SETTINGS = {
     "shared_preload_libraries": "'citus'",
+    "session_preload_libraries": "'bloomtype'",
+    "bloomtype.join_filters": "force",
     "wal_level": "logical",
     "max_worker_processes": "32",
     "max_prepared_transactions": "100",
@@ -528,6 +530,69 @@ def test_joins():
             ok(moved < most, f"{name}: moves less than {most / 1e6:.1f} MB", moved)
 
 
+# Join filters
+
+JOINS = {
+    # Queries of sale and buyer, which are distributed by the buyer, and of town, a reference table: {0} is a prefix of
+    # the names of tables.
+    "a join of the shards": "SELECT count(*), sum(v) FROM {0}sale JOIN {0}buyer AS b ON b.id = buyer WHERE kind = 3",
+    "with a reference table": """SELECT name, count(*), sum(v) FROM {0}sale JOIN {0}buyer AS b ON b.id = buyer
+        JOIN {0}town AS t ON t.id = town WHERE kind < 4 AND t.id < 3 GROUP BY name ORDER BY name""",
+    "below GROUP BY": """SELECT count(*), sum(total) FROM (SELECT buyer, sum(v) AS total FROM {0}sale GROUP BY buyer) AS s
+        JOIN {0}buyer AS b ON b.id = buyer WHERE kind = 3""",
+    "of one shard": """SELECT count(*), sum(v) FROM {0}sale JOIN {0}town AS t ON t.id = town
+        WHERE buyer = 77 AND t.id < 3""",
+    "with a CTE of the coordinator": """WITH one AS MATERIALIZED (SELECT id FROM {0}buyer WHERE kind = 3 ORDER BY id LIMIT 50)
+        SELECT count(*), sum(v) FROM {0}sale JOIN one ON one.id = buyer""",
+    "semi-join": """SELECT count(*), sum(v) FROM {0}sale WHERE EXISTS
+        (SELECT FROM {0}buyer AS b WHERE b.id = buyer AND kind = 3)""",
+}  # fmt: skip
+# One row of the shard, and a volatile function that reads what the coordinator has sent.
+UNFILTERED = "of one shard", "with a CTE of the coordinator"
+
+
+def make_sales():
+    for prefix in "", "local_":
+        cluster.sql(f"CREATE TABLE {prefix}town (id int, name text)")
+        cluster.sql(f"CREATE TABLE {prefix}buyer (id bigint, kind int)")
+        cluster.sql(f"CREATE TABLE {prefix}sale (buyer bigint, town int, v int)")
+    cluster.sql("SELECT create_reference_table('town')")
+    cluster.sql("SELECT create_distributed_table('buyer', 'id')")
+    cluster.sql("SELECT create_distributed_table('sale', 'buyer', colocate_with => 'buyer')")
+    for prefix in "", "local_":
+        cluster.sql(f"INSERT INTO {prefix}town SELECT i, 'town ' || i FROM generate_series(0, 9) AS i")
+        cluster.sql(f"INSERT INTO {prefix}buyer SELECT i, i % 10 FROM generate_series(1, 20000) AS i")
+        cluster.sql(f"""INSERT INTO {prefix}sale SELECT 1 + hashint4(i) & 32767, i % 20, i % 1000
+            FROM generate_series(1, 200000) AS i""")
+        cluster.sql(f"ANALYZE {prefix}town, {prefix}buyer, {prefix}sale")
+
+
+def test_join_filters():
+    make_sales()
+    for name, query in JOINS.items():
+        with cluster.settings(bloomtype__join_filters="off"):
+            expected = cluster.sql(query.format("local_"))
+        for _ in range(2):
+            same(cluster.sql(query.format("")), expected, f"{name}: same rows with join filters")
+        if name not in UNFILTERED:
+            plan = plan_of(query.format(""))
+            ok("Custom Scan (Bloom Join Filter)" in plan, f"{name}: the workers build a filter", plan)
+    for change in (
+        "UPDATE {0}sale SET v = v + 1 FROM {0}buyer AS b WHERE b.id = buyer AND kind = 3",
+        "DELETE FROM {0}sale USING {0}buyer AS b WHERE b.id = buyer AND kind = 4",
+        "INSERT INTO {0}sale SELECT buyer, town, v FROM {0}sale JOIN {0}buyer AS b ON b.id = buyer WHERE kind = 5",
+    ):
+        for prefix in "", "local_":
+            cluster.sql(change.format(prefix))
+        rows = "SELECT count(*), sum(v), sum(buyer) FROM {0}sale"
+        same(cluster.sql(rows.format("")), cluster.sql(rows.format("local_")), change.split()[0] + ": same rows")
+    prepared = "SELECT count(*), sum(v) FROM {0}sale JOIN {0}buyer AS b ON b.id = buyer WHERE kind = $1"
+    cluster.sql("PREPARE kinds (int) AS " + prepared.format(""))
+    for kind in (3, 5, 6, 3, 5, 6, 3, 5, 6, 3):
+        same(cluster.sql(f"EXECUTE kinds ({kind})"), cluster.sql(prepared.format("local_").replace("$1", str(kind))),
+             f"a prepared statement, kind {kind}")  # fmt: skip
+
+
 # Bloomsets
 
 
@@ -733,7 +798,7 @@ start()
 for test in (
     test_extension, test_stored, test_moves, test_filter_aggregates, test_distributed_by_filter, make_events,
     test_stored_counters, test_split_form, test_per_shard, test_joins, test_default_settings, use_no_internal_states,
-    test_bloom_agg, test_adding_to_a_filter, test_counters_of_events, test_bloomsets, test_bloomslices,
+    test_bloom_agg, test_adding_to_a_filter, test_counters_of_events, test_join_filters, test_bloomsets, test_bloomslices,
     test_killed_worker, test_cancelled, stop,
 ):  # fmt: skip
     part(test)

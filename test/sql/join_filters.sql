@@ -73,6 +73,10 @@ SELECT * FROM probing('SELECT FROM item JOIN shop ON shop.id = item.id WHERE tow
 SET bloomtype.join_filter_min_rows = 50;
 SELECT * FROM probing('SELECT FROM item JOIN shop ON shop.id = item.id WHERE town = 3');
 RESET bloomtype.join_filter_min_rows;
+-- not the second filter of a scan, if the first is expected to leave it few rows
+SET bloomtype.join_filter_min_rows = 5000;
+SELECT plan_of('SELECT count(*) FROM sale JOIN item ON sale.item = item.id JOIN shop ON sale.shop = shop.id WHERE kind = 3 AND town = 3');
+RESET bloomtype.join_filter_min_rows;
 
 SET bloomtype.join_filters = force;
 -- types of joins: those that drop rows of the outer side
