@@ -3,8 +3,8 @@
 
 Connects as psql does, as a superuser, to an empty database with bloomtype in it, and runs pgbench. The goals are for
 ROWS = 10 million; all tables are in proportion to it. JOINS names the parts to run, by their functions; by default all
-but prices, which measures the constants of src/join/place.c. The server should hold all tables in shared_buffers and
-run no autovacuum.
+but prices, which measures the constants of src/join/place.c, and duckdb, which runs the shapes in DuckDB with its own
+filters off and on. The server should hold all tables in shared_buffers and run no autovacuum.
 
 A row has the milliseconds of the processors, and the ratios off / on of these and of the time that passes: the median of
 TURNS pairs by turns, and its interval by order statistics (the second least and the second greatest of nine: 96 %). A
@@ -19,6 +19,7 @@ import statistics
 import sys
 import time
 
+from duckdb_session import DuckDB
 from measure import Session, pgbench, rows
 from ratios import PARTS, note, part
 
@@ -206,10 +207,10 @@ SHAPES = {
     "three large dimensions": ("""SELECT count(*), sum(v) FROM fact JOIN large_a AS x ON x.id = a
         JOIN large_b AS y ON y.id = b JOIN large_c AS z ON z.id = c WHERE x.kind < 4 AND y.kind < 4 AND z.kind < 4""",
                                ">= 2.0", (SMALL, LARGE)),
-    "semi-join": ("SELECT count(*), sum(v) FROM fact WHERE EXISTS (SELECT FROM wishes WHERE key = a AND kind < 4)",
+    "semi-join": ("SELECT count(*), sum(v) FROM fact WHERE a IN (SELECT key FROM wishes WHERE kind < 4)",
                   ">= 1.8", (SMALL, LARGE)),
     "semi-join, three tenths": (
-        "SELECT count(*), sum(v) FROM fewer WHERE EXISTS (SELECT FROM fewer_wishes WHERE key = a AND kind < 4)",
+        "SELECT count(*), sum(v) FROM fewer WHERE a IN (SELECT key FROM fewer_wishes WHERE kind < 4)",
         ">= 1.3", (SMALL, LARGE)),
     "star of 20 %": ("""SELECT count(*), sum(v) FROM fact JOIN large_a AS x ON x.id = a JOIN small_s AS y ON y.id = s
         JOIN small_t AS z ON z.id = t WHERE x.kind < 4 AND y.kind < 4 AND z.kind < 4""", ">= 1.5", (SMALL, LARGE)),
@@ -218,19 +219,62 @@ SHAPES = {
 }  # fmt: skip
 
 
+# The rows of a large dimension, and the keys of each table.
+MANY = max(ROWS // 10, 100)
+KEYS = {"fact": "a b c s t", "fewer": "a", "large_a": "id", "large_b": "id", "large_c": "id", "small_s": "id",
+        "small_t": "id", "wishes": "key", "fewer_wishes": "key"}  # fmt: skip
+
+
+def make_shapes(session):
+    make(session, fact("fact", ROWS, a=MANY, b=MANY, c=MANY, s=1000, t=10000), fact("fewer", FEWER, a=FEWER // 10),
+         *(dimension("large_" + name, MANY) for name in "abc"), dimension("small_s", 1000), dimension("small_t", 10000),
+         wishes("wishes", MANY // 5 * 4, MANY), wishes("fewer_wishes", FEWER // 25 * 2, FEWER // 10))  # fmt: skip
+
+
 @part
 def shapes(session):
-    large = max(ROWS // 10, 100)
-    make(session, fact("fact", ROWS, a=large, b=large, c=large, s=1000, t=10000),
-         fact("fewer", FEWER, a=FEWER // 10), *(dimension("large_" + name, large) for name in "abc"),
-         dimension("small_s", 1000), dimension("small_t", 10000), wishes("wishes", large // 5 * 4, large),
-         wishes("fewer_wishes", FEWER // 25 * 2, FEWER // 10))  # fmt: skip
+    make_shapes(session)
     for case, settings in CASES.items():
         columns("%d rows, work_mem %s" % (ROWS, case))
         with Session(*settings) as fresh:
             for name, (sql, goal, where) in SHAPES.items():
                 compare(fresh, "%s, %s" % (name, case), sql, goal if case in where else "")
-    session.ask("DROP TABLE fact, fewer, large_a, large_b, large_c, small_s, small_t, wishes, fewer_wishes")
+    session.ask("DROP TABLE " + ", ".join(KEYS))
+
+
+# The shapes in DuckDB, with its own filters
+
+DUCKDB_OFF, DUCKDB_ON = ("disabled_optimizers = '%s'" % name for name in ("join_filter_pushdown", ""))
+
+
+def shapes_in_duckdb(other, answers, keys):
+    """Returns the number of rows that the filters drop. Stops unless the answers are those of the server."""
+    columns("%d rows, DuckDB %s, %s keys" % (ROWS, other.rows("SELECT version()")[0][0], keys))
+    total = 0
+    for name, (sql, _, _) in SHAPES.items():
+        turns = by_turns(other, name, (sql, DUCKDB_OFF), (sql, DUCKDB_ON))
+        other.ask("SET " + DUCKDB_ON)
+        agree(name, answers[name], other.rows(sql))
+        probes, dropped, read = other.dropped(sql)
+        show("%s, %s keys" % (name, keys), turns, remark="%d scans, %.2g of %.2g dropped" % (probes, dropped, read))
+        total += dropped
+    return total
+
+
+def duckdb(session):
+    make_shapes(session)
+    answers = {name: session.rows(sql) for name, (sql, _, _) in SHAPES.items()}
+    with DuckDB() as other:
+        for table in KEYS:
+            other.copy(session, table)
+        session.ask("DROP TABLE " + ", ".join(KEYS))
+        shapes_in_duckdb(other, answers, "dense")
+        # Of keys that are dense and unique it makes an array, and its filter is only the least and the greatest.
+        for table, keys in KEYS.items():
+            spread = ", ".join("{0} * {1} AS {0}".format(key, (2**31 - 1) // max(MANY, 10000)) for key in keys.split())
+            other.ask("CREATE OR REPLACE TABLE {0} AS SELECT * REPLACE ({1}) FROM {0}".format(table, spread))
+        if not shapes_in_duckdb(other, answers, "sparse"):
+            raise SystemExit("no filter of DuckDB drops a row")
 
 
 # Queries like those of TPC-H
@@ -491,7 +535,7 @@ def main():
     with Session("maintenance_work_mem = '512MB'") as session:
         chosen = os.environ.get("JOINS", "").split()
         for name in chosen or PARTS:
-            {**PARTS, "prices": prices}[name](session)
+            {**PARTS, "prices": prices, "duckdb": duckdb}[name](session)
         if not chosen:
             write_results()
 
