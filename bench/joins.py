@@ -3,7 +3,7 @@
 
 Connects as psql does, as a superuser, to an empty database with bloomtype in it, and runs pgbench. The goals are for
 ROWS = 10 million; all tables are in proportion to it. JOINS names the parts to run, by their functions; by default all
-but prices, which measures the constants of src/join/place.c, and duckdb, which runs the shapes in DuckDB with its own
+but prices, which measures the constants of src/join/price.c, and duckdb, which runs the shapes in DuckDB with its own
 filters off and on. The server should hold all tables in shared_buffers and run no autovacuum.
 
 A row has the milliseconds of the processors, and the ratios off / on of these and of the time that passes: the median of

@@ -261,7 +261,8 @@ rescan_build(CustomScanState *node)
 	else if (build->filter != NULL && (build->collecting || !build->plan.whole))
 	{
 		build->collecting = is_probed(build->filter);
-		start_join_filter(build->filter);
+		if (build->collecting)
+			start_join_filter(build->filter);
 	}
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));

@@ -48,6 +48,12 @@ kind_of_key(Oid function)
 	}
 }
 
+bool
+is_integer_hash(Oid function)
+{
+	return kind_of_key(function) != KEY_OTHER;
+}
+
 /* Both sides of a key are hashed alike, also if only one of them is a known integer. */
 int
 prepare_keys(KeyHash *keys, const FilterPlan *plan, bool is_outer, const List *columns)
@@ -60,8 +66,8 @@ prepare_keys(KeyHash *keys, const FilterPlan *plan, bool is_outer, const List *c
 		Oid			function = list_nth_oid(functions, i);
 
 		keys[i].kind = kind_of_key(function);
-		if (kind_of_key(list_nth_oid(plan->outer_hashes, i)) == KEY_OTHER ||
-			kind_of_key(list_nth_oid(plan->inner_hashes, i)) == KEY_OTHER)
+		if (!is_integer_hash(list_nth_oid(plan->outer_hashes, i)) ||
+			!is_integer_hash(list_nth_oid(plan->inner_hashes, i)))
 			keys[i].kind = KEY_OTHER;
 		keys[i].column = plain_column(list_nth(columns, i))->varattno;
 		keys[i].collation = list_nth_oid(plan->collations, i);

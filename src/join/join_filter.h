@@ -146,6 +146,9 @@ extern void initialize_filter_copy(JoinFilter *filter, SharedFilter *copy);
 extern void publish_filter_copy(const JoinFilter *filter, SharedFilter *copy);
 extern bool receive_filter_copy(JoinFilter *filter);
 
+/* Does hash_key() hash the keys of a hash function itself? */
+extern bool is_integer_hash(Oid function);
+
 /* The keys of one side of a join, which are these columns of its rows.  Returns the last column. */
 extern int	prepare_keys(KeyHash *keys, const FilterPlan *plan, bool is_outer, const List *columns);
 
@@ -304,7 +307,7 @@ extern ProbeFigures count_probes(const JoinFilter *filter);
 extern void remove_probe(ProbeSite *site);
 
 /*
- * Placing: place.c, way.c, plan_tree.c
+ * Placing: place.c, way.c, price.c, plan_tree.c
  */
 
 extern void place_join_filters(PlannedStmt *stmt);
@@ -325,7 +328,8 @@ typedef struct Place
 	Plan	   *scan;
 	Plan	   *gather;			/* above it, or NULL */
 	List	   *keys;			/* in terms of the scan */
-	double		passing;		/* expected share of the rows */
+	double		rows;			/* of the scan, in all processes */
+	double		passing;		/* expected share of them */
 } Place;
 
 /* What is known of the way from a join down to the scans. */
@@ -337,13 +341,46 @@ typedef struct Way
 	bool		whole;			/* see FilterPlan */
 	bool		peeked;			/* a join on the way may read a row and stop */
 	Plan	   *gather;			/* whose child is on the way */
+	double		processes;		/* that run what is on the way, 0 for one */
 	bool		blocking;		/* a node reads all rows before it returns one */
-	int			nodes;			/* on the longest way */
+	double		node_rows;		/* that nodes on the way read */
+	double		kept_rows;		/* of these, by sorts, groups and hashes */
+	double		gathered_rows;	/* that workers send */
 	List	   *places;
 } Way;
 
 /* Collects the places where a filter drops rows of a join's outer side. */
 extern void find_places(Way *way, Plan *outer);
+
+/*
+ * The sides of a join, as a hash join names them: a merge join reads its outer side first,
+ * so that it is the inner one here, and in all that follows.
+ */
+typedef struct Sides
+{
+	const Join *join;
+	Plan	   *inner;			/* Hash or Sort: reads all rows at once */
+	Plan	   *outer;			/* whose rows a filter drops */
+	int			nkeys;
+} Sides;
+
+/* A filter that is possible. */
+typedef struct Candidate
+{
+	Sides		sides;
+	Way			way;
+	double		price;			/* of a row that is probed */
+	double		saving;			/* of one that is dropped */
+	double		most_passing;	/* share of the rows, for it to pay */
+	double		passing;		/* expected share */
+	double		rank;			/* the least first */
+} Candidate;
+
+/* Fills in what follows the way. */
+extern void price_candidate(Candidate *candidate);
+
+/* Should a filter pay beside those in these places? */
+extern bool should_pay(const Candidate *candidate, const List *placed);
 
 /* The column that an expression is but for its type's name, or NULL. */
 extern Var *plain_column(Node *expression);

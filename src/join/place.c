@@ -1,11 +1,7 @@
 /*
  * place.c
- *		Finds the joins of a finished plan, and decides which get a filter.
- *
- * A filter must be expected to save more than it costs.  What a dropped row saves, and the
- * prices, are in nanoseconds of one processor: only their ratios matter.  doc/performance.md
- * says how they were measured.  Where the planner's estimates say nothing, the probe is
- * placed, and the execution decides.
+ *		Finds the joins of a finished plan that can have a filter, and places those that
+ *		should pay.
  */
 #include "pg/pg_compat.h"
 
@@ -14,6 +10,7 @@
 #include "access/hash.h"
 #include "access/htup_details.h"
 #include "access/stratnum.h"
+#include "access/transam.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_type.h"
@@ -22,61 +19,24 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/catcache.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#define PROBE_PRICE			14	/* of a row */
-#define MEDIUM_PROBE_PRICE	20	/* by a filter that a fast cache does not hold */
-#define LARGE_PROBE_PRICE	29	/* by a filter that most caches do not hold */
-#define BUILD_PRICE			25	/* of an inner row */
-#define TINY_JOIN_SAVES		32	/* the hash table fits into a fast cache */
-#define JOIN_SAVES			60
-#define SPILLING_JOIN_SAVES	250
-#define NODE_SAVES			60	/* for each node that the row does not reach */
-#define GATHER_SAVES	150		/* a worker sends no row to the leader */
-#define BLOCKING_SAVES		150 /* one of them sorts, groups or hashes */
-#define MOST_PASSING		0.85	/* share of the rows, at most */
-#define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
-#define MERGE_RATIO			10	/* of outer to inner rows: see may_guess() */
 #define SHORTCUT_SHARE		0.1 /* of the cost: see may_build_first() */
-
-#define TINY_TABLE			(512 * 1024)	/* bytes, of table or filter */
-#define LARGE_FILTER		(4 * 1024 * 1024)
-#define ROW_OVERHEAD		40	/* bytes of a row in a hash table */
 
 typedef struct Walk
 {
 	PlannedStmt *stmt;
 	Oid			probe;			/* the function */
+	bool		has_barrier;	/* see is_trusted_hash() */
 	int			last_node_id;
 	List	   *init_plans;		/* SubPlans */
 	Bitmapset  *steady;			/* parameters that never change */
 	List	   *candidates;		/* that should pay alone */
 	List	   *places;			/* of the filters that are placed */
 } Walk;
-
-/*
- * The sides of a join, as a hash join names them: a merge join reads its outer side first,
- * so that it is the inner one here, and in all that follows.
- */
-typedef struct Sides
-{
-	const Join *join;
-	Plan	   *inner;			/* Hash or Sort: reads all rows at once */
-	Plan	   *outer;			/* whose rows a filter drops */
-	int			nkeys;
-} Sides;
-
-/* A filter that is possible. */
-typedef struct Candidate
-{
-	Sides		sides;
-	Way			way;
-	double		saving;			/* of a dropped row */
-	double		passing;		/* expected share of the rows */
-	double		rank;			/* the least first */
-} Candidate;
 
 /* A pair of keys that a join compares. */
 typedef struct KeyPair
@@ -154,11 +114,36 @@ is_hashable(Node *key)
 }
 
 /*
+ * A join within a view with security_barrier may drop rows that no function of the query
+ * must see before, but the probe of a scan does.  Functions of containers call others.
+ */
+static bool
+is_trusted_hash(Oid function)
+{
+	return get_func_leakproof(function) ||
+		(function < FirstUnpinnedObjectId && function != F_HASH_ARRAY && function != F_HASH_RECORD &&
+		 function != F_HASH_RANGE && function != F_HASH_MULTIRANGE);
+}
+
+static bool
+has_security_barrier(const PlannedStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->rtable)
+	{
+		if (lfirst_node(RangeTblEntry, cell)->security_barrier)
+			return true;
+	}
+	return false;
+}
+
+/*
  * Adds a key of a join; false if no filter can have it.  The build would evaluate an
  * expression a second time, and one that the join skips after a null key.
  */
 static bool
-add_key(JoinKeys *keys, const Sides *sides, int i)
+add_key(const Walk *walk, JoinKeys *keys, const Sides *sides, int i)
 {
 	KeyPair		pair = IsA(sides->join, HashJoin) ? pair_of_hash((const HashJoin *) sides->join, i) :
 		pair_of_merge((const MergeJoin *) sides->join, i);
@@ -170,7 +155,8 @@ add_key(JoinKeys *keys, const Sides *sides, int i)
 
 	if (outer == NULL || inner == NULL || !op_strict(pair.operator) ||
 		!is_hashable(pair.outer) || !is_hashable(pair.inner) ||
-		!find_hash_family(pair.operator, &family, &left_hash, &right_hash))
+		!find_hash_family(pair.operator, &family, &left_hash, &right_hash) ||
+		(walk->has_barrier && (!is_trusted_hash(left_hash) || !is_trusted_hash(right_hash))))
 		return false;
 	keys->outer = lappend(keys->outer, pair.outer);
 	keys->inner = lappend(keys->inner, pair.inner);
@@ -179,108 +165,6 @@ add_key(JoinKeys *keys, const Sides *sides, int i)
 	keys->inner_hashes = lappend_oid(keys->inner_hashes, pair.is_commuted ? left_hash : right_hash);
 	keys->collations = lappend_oid(keys->collations, pair.collation);
 	return true;
-}
-
-static bool
-is_below_gather(const Way *way)
-{
-	ListCell   *cell;
-
-	foreach(cell, way->places)
-	{
-		if (((const Place *) lfirst(cell))->gather != NULL)
-			return true;
-	}
-	return false;
-}
-
-/* What it saves to drop an outer row early. */
-static double
-saving_of_row(const Sides *sides, const Way *way)
-{
-	const Plan *inner = sides->inner->lefttree;
-	double		bytes = inner->plan_rows * (inner->plan_width + ROW_OVERHEAD);
-	double		saving = IsA(sides->join, MergeJoin) ? JOIN_SAVES :
-		bytes > get_hash_memory_limit() ? SPILLING_JOIN_SAVES : bytes > TINY_TABLE ? JOIN_SAVES : TINY_JOIN_SAVES;
-
-	return saving + NODE_SAVES * way->nodes + (way->blocking ? BLOCKING_SAVES : 0) +
-		(is_below_gather(way) ? GATHER_SAVES : 0);
-}
-
-static double
-most_passing(double saving)
-{
-	return Min(MOST_PASSING, 1 - PROBE_PRICE / saving);
-}
-
-/*
- * Can the share only be guessed?  Where outer rows find several matches, the size of the
- * result says too little.  A merge join loses a tenth or more of its time by a filter that
- * drops nothing, unless its inner side is small beside the outer one.
- */
-static bool
-may_guess(const Sides *sides)
-{
-	const Join *join = sides->join;
-
-	if (IsA(join, MergeJoin))
-		return sides->outer->plan_rows >= MERGE_RATIO * sides->inner->plan_rows;
-	return join->jointype == JOIN_INNER && !join->inner_unique;
-}
-
-/*
- * The share of the outer rows that the planner expects to find a match; if it is a guess,
- * at most one that just pays.  A semi- or anti-join that merges returns rows of its inner
- * side, which say nothing of the outer ones.
- */
-static double
-expected_passing(const Sides *sides, const JoinKeys *keys, double saving)
-{
-	const Join *join = sides->join;
-	double		share = Min(1, join->plan.plan_rows / Max(1, sides->outer->plan_rows));
-
-	if (IsA(join, MergeJoin) && (join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI))
-		share = 1;
-	if (list_length(keys->outer) < sides->nkeys)
-		share = Max(share, UNKNOWN_PASSING);
-	if (may_guess(sides))
-		share = Min(share, most_passing(saving) - 0.05);
-	return share;
-}
-
-/*
- * The rows that the scans are expected to let the filter test.  Scans of partitions have
- * the same filters as the first one, as a rule.
- */
-static double
-rows_to_probe(const Walk *walk, const Way *way)
-{
-	const Plan *first = ((const Place *) linitial(way->places))->scan;
-	double		rows = 0;
-	ListCell   *cell;
-
-	foreach(cell, way->places)
-		rows += ((const Place *) lfirst(cell))->scan->plan_rows;
-	foreach(cell, walk->places)
-	{
-		const Place *other = lfirst(cell);
-
-		if (other->scan == first)
-			rows *= other->passing;
-	}
-	return rows;
-}
-
-static bool
-should_pay(const Walk *walk, const Candidate *candidate)
-{
-	double		rows = rows_to_probe(walk, &candidate->way);
-	double		inner_rows = candidate->sides.inner->lefttree->plan_rows;
-
-	if (join_filters == JOIN_FILTERS_FORCE)
-		return true;
-	return rows >= join_filter_min_rows && candidate->passing <= most_passing(candidate->saving) &&
-		rows * ((1 - candidate->passing) * candidate->saving - PROBE_PRICE) >= inner_rows * BUILD_PRICE;
 }
 
 /*
@@ -298,7 +182,7 @@ plan_filter(const Candidate *candidate, int parameter)
 		.outer_hashes = way->keys->outer_hashes,
 		.inner_hashes = way->keys->inner_hashes,
 		.collations = way->keys->collations,
-		.most_passing = (int) (1000 * most_passing(candidate->saving)),
+		.most_passing = (int) (1000 * candidate->most_passing),
 		.changing = way->changing,
 		.whole = way->whole,
 		.build_first = way->blocking && IsA(candidate->sides.join, HashJoin),
@@ -308,19 +192,6 @@ plan_filter(const Candidate *candidate, int parameter)
 		rows = Max(rows, ((const Hash *) inner)->rows_total);
 	filter.rows = (int) Min(1e6, ceil(rows / 1000));
 	return filter;
-}
-
-/*
- * What probes cost for each row that they drop, by which those of a scan are ordered.  A
- * filter beyond the fast caches waits for memory.
- */
-static double
-rank_of_probe(const Plan *inner, double passing)
-{
-	Size		bytes = (Size) blocks_for_keys(inner->plan_rows, MaxAllocHugeSize) * BF_BLOCK_BYTES;
-	double		price = bytes > LARGE_FILTER ? LARGE_PROBE_PRICE : bytes > TINY_TABLE ? MEDIUM_PROBE_PRICE : PROBE_PRICE;
-
-	return price / Max(0.01, 1 - passing);
 }
 
 /* Lets the workers of a Gather have the filter; once, if they run several of the scans. */
@@ -423,10 +294,8 @@ try_keys(Walk *walk, const Sides *sides, const JoinKeys *keys)
 	find_places(way, sides->outer);
 	if (way->places == NIL || (way->blocking && !may_build_first(sides)))
 		return false;
-	candidate->saving = saving_of_row(sides, way);
-	candidate->passing = expected_passing(sides, keys, candidate->saving);
-	candidate->rank = rank_of_probe(outerPlan(sides->inner), candidate->passing);
-	if (!should_pay(walk, candidate))
+	price_candidate(candidate);
+	if (!should_pay(candidate, NIL))
 		return false;
 	walk->candidates = lappend(walk->candidates, candidate);
 	return true;
@@ -489,14 +358,14 @@ consider_join(Walk *walk, const Sides *sides)
 	if (has_volatile_subtree(walk->stmt, sides->outer) || has_volatile_subtree(walk->stmt, sides->inner))
 		return;
 	for (int i = 0; i < sides->nkeys && added < MAX_JOIN_KEYS; i++)
-		added += add_key(all, sides, i);
+		added += add_key(walk, all, sides, i);
 	if (added > 0 && try_keys(walk, sides, all))
 		return;
 	for (int i = 0; i < sides->nkeys && added > 1; i++)
 	{
 		JoinKeys   *one = palloc0(sizeof(JoinKeys));
 
-		if (add_key(one, sides, i) && try_keys(walk, sides, one))
+		if (add_key(walk, one, sides, i) && try_keys(walk, sides, one))
 			return;
 	}
 }
@@ -591,7 +460,7 @@ insert_filters(Walk *walk)
 	list_sort(walk->candidates, compare_ranks);
 	foreach(cell, walk->candidates)
 	{
-		if (should_pay(walk, lfirst(cell)))
+		if (should_pay(lfirst(cell), walk->places))
 			insert_filter(walk, lfirst(cell));
 	}
 	depend_on_function(walk->stmt, walk->probe);
@@ -614,6 +483,7 @@ place_join_filters(PlannedStmt *stmt)
 	}
 	if (!has_join || !OidIsValid(walk.probe = get_probe_function()))
 		return;
+	walk.has_barrier = has_security_barrier(stmt);
 	find_steady_parameters(&walk);
 	walk_plan(&walk, stmt->planTree);
 	foreach(cell, stmt->subplans)

@@ -51,6 +51,7 @@ typedef struct Search
 {
 	const PlannedStmt *stmt;
 	bool		any_change;		/* also what may differ between rescans */
+	bool		order_matters;	/* the result depends on the order of the rows */
 } Search;
 
 static bool find_in_plan(const Search *search, const Plan *plan);
@@ -63,8 +64,10 @@ static bool
 find_in_subplan(const Search *search, int plan_id)
 {
 	const Plan *plan = list_nth(search->stmt->subplans, plan_id - 1);
+	Search		below = *search;
 
-	return plan != NULL && find_in_plan(search, plan);
+	below.order_matters = true;
+	return plan != NULL && find_in_plan(&below, plan);
 }
 
 static bool
@@ -162,8 +165,7 @@ find_in_node(const Search *search, const Plan *plan)
 			return search->any_change;
 		case T_Gather:
 		case T_GatherMerge:
-			/* order decides what LIMIT takes and how sums are rounded */
-			return search->any_change;
+			return search->any_change && search->order_matters;
 		case T_ProjectSet:
 		case T_Append:
 		case T_MergeAppend:
@@ -184,9 +186,38 @@ find_in_node(const Search *search, const Plan *plan)
 	}
 }
 
+/*
+ * Does the order of the rows that a node reads decide which ones it returns?  It does for
+ * LIMIT, for the rounding of sums, for which of several equal values a group shows, and for
+ * what Memoize keeps for equal parameters.
+ */
+static bool
+depends_on_order(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Result:
+		case T_Append:
+		case T_MergeAppend:
+		case T_SubqueryScan:
+		case T_MergeJoin:
+		case T_HashJoin:
+		case T_Material:
+		case T_Sort:
+		case T_IncrementalSort:
+		case T_Hash:
+		case T_Gather:
+		case T_GatherMerge:
+			return false;
+		default:
+			return true;
+	}
+}
+
 static bool
 find_in_plan(const Search *search, const Plan *plan)
 {
+	Search		below = *search;
 	List	   *children;
 	ListCell   *cell;
 
@@ -200,9 +231,10 @@ find_in_plan(const Search *search, const Plan *plan)
 			return true;
 	}
 	children = child_plans(plan);
+	below.order_matters |= depends_on_order(plan);
 	foreach(cell, children)
 	{
-		if (find_in_plan(search, lfirst(cell)))
+		if (find_in_plan(&below, lfirst(cell)))
 			return true;
 	}
 	list_free(children);
@@ -242,30 +274,31 @@ may_raise(Node *node, void *context)
 	}
 }
 
-/* Is a plan the scan of a table that raises no error, whatever the rows? */
+/* Is a plan the scan of a table, perhaps by workers, that raises no error, whatever the rows? */
 bool
 is_harmless_scan(const Plan *plan)
 {
+	const Plan *scan = IsA(plan, Gather) ? outerPlan(plan) : plan;
 	const void *condition = NULL;
 
-	switch (nodeTag(plan))
+	switch (nodeTag(scan))
 	{
 		case T_SeqScan:
 			break;
 		case T_IndexScan:
-			condition = ((const IndexScan *) plan)->indexqualorig;
+			condition = ((const IndexScan *) scan)->indexqualorig;
 			break;
 		case T_IndexOnlyScan:
-			condition = ((const IndexOnlyScan *) plan)->indexqual;
+			condition = ((const IndexOnlyScan *) scan)->indexqual;
 			break;
 		case T_BitmapHeapScan:
-			condition = ((const BitmapHeapScan *) plan)->bitmapqualorig;
+			condition = ((const BitmapHeapScan *) scan)->bitmapqualorig;
 			break;
 		default:
 			return false;
 	}
 	return bms_is_empty(plan->allParam) && !may_raise((Node *) condition, NULL) &&
-		!may_raise((Node *) plan->targetlist, NULL) && !may_raise((Node *) plan->qual, NULL);
+		!may_raise((Node *) scan->targetlist, NULL) && !may_raise((Node *) scan->qual, NULL);
 }
 
 /*

@@ -121,6 +121,12 @@ may_keep_rows(const Way *way, const Plan *input)
 	return !way->changing || (way->parameters != NULL && bms_is_subset(way->parameters, input->allParam));
 }
 
+static double
+rows_of(const Way *way, const Plan *plan)
+{
+	return plan->plan_rows * Max(1, way->processes);
+}
+
 /* Drops rows in the condition of a scan. */
 static Reach
 add_place(Way *way, Plan *scan, List *keys)
@@ -128,6 +134,7 @@ add_place(Way *way, Plan *scan, List *keys)
 	Place	   *place = palloc0(sizeof(Place));
 
 	place->scan = scan;
+	place->rows = rows_of(way, scan);
 	place->gather = way->gather;
 	place->keys = keys;
 	way->places = lappend(way->places, place);
@@ -165,21 +172,27 @@ descend_children(Way *way, List *plans, List *keys)
 {
 	bool		some = false;
 	bool		all = true;
-	int			nodes = way->nodes;
-	int			most_nodes = nodes;
 	ListCell   *cell;
 
 	foreach(cell, plans)
 	{
+		Way			before = *way;
 		Reach		reach = descend(way, lfirst(cell), keys);
 
 		some |= reach != REACHES_NONE;
 		all &= reach == REACHES_ALL;
-		most_nodes = Max(most_nodes, way->nodes);
-		way->nodes = nodes;
+		if (reach == REACHES_NONE)
+			*way = before;
 	}
-	way->nodes = most_nodes;
 	return all ? REACHES_ALL : some ? REACHES_SOME : REACHES_NONE;
+}
+
+static void
+count_kept_rows(Way *way, const Plan *input)
+{
+	way->blocking = true;
+	way->node_rows += rows_of(way, input);
+	way->kept_rows += rows_of(way, input);
 }
 
 /*
@@ -194,8 +207,8 @@ descend_grouping(Way *way, Plan *plan, List *keys, int ncolumns, const AttrNumbe
 
 	if (way->changing || way->peeked || !are_grouped(way, keys, ncolumns, columns, operators, collations))
 		return REACHES_NONE;
-	way->whole = way->blocking = true;
-	way->nodes++;
+	way->whole = true;
+	count_kept_rows(way, outerPlan(plan));
 	return descend_wholly(way, outerPlan(plan), keys, &before);
 }
 
@@ -214,8 +227,7 @@ descend_keeping(Way *way, Plan *plan, List *keys)
 {
 	if (!may_keep_rows(way, outerPlan(plan)))
 		return REACHES_NONE;
-	way->blocking = true;
-	way->nodes++;
+	count_kept_rows(way, outerPlan(plan));
 	return descend(way, outerPlan(plan), keys);
 }
 
@@ -278,7 +290,7 @@ descend_join(Way *way, Join *join, List *keys)
 			return REACHES_NONE;
 		way->peeked = true;
 	}
-	way->nodes++;
+	way->node_rows += rows_of(way, side);
 	reach = descend(way, side, keys);
 	way->peeked = peeked;
 	return reach;
@@ -293,8 +305,11 @@ descend_gather(Way *way, Plan *gather, List *keys)
 	if (way->changing || way->peeked)
 		return REACHES_NONE;
 	way->gather = gather;
+	way->processes = gather->plan_rows / Max(1, outerPlan(gather)->plan_rows);
+	way->gathered_rows += gather->plan_rows;
 	reach = descend(way, outerPlan(gather), keys);
 	way->gather = NULL;
+	way->processes = 0;
 	return reach;
 }
 

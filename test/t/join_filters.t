@@ -186,6 +186,36 @@ def test_unordered_inner_side():
     same({row.split("|")[1] for row in rows}, {"20000"}, "each rescan finds all rows of the LIMIT")
 
 
+def test_workers_on_the_inner_side():
+    """Workers return the same rows at each rescan, in another order: groups may keep theirs."""
+    rows, _ = both("""SELECT d.id, l.n FROM driving AS d, LATERAL (SELECT sum(g.n) AS n, d.id
+        FROM (SELECT k, count(*) AS n FROM looked_up GROUP BY k OFFSET 0) AS g
+        JOIN (SELECT k FROM source WHERE k < 30) AS s USING (k) WHERE g.k + d.id > 0) AS l""",
+        """SET statement_timeout = 0; SET enable_mergejoin = off; SET enable_nestloop = off; SET enable_memoize = off;
+        SET max_parallel_workers_per_gather = 2;""")  # fmt: skip
+    same({row.split("|")[1] for row in rows}, {"29"}, "each rescan has the same groups")
+
+
+def test_security_barrier():
+    """Fails if a hash function that anybody may have made sees rows that a view hides."""
+    each("""CREATE FUNCTION equal(int, int) RETURNS bool LANGUAGE plpgsql IMMUTABLE STRICT AS 'BEGIN RETURN $1 = $2; END'""",
+         """CREATE FUNCTION hash(int) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+            BEGIN IF $1 = 13 THEN RAISE 'saw 13'; END IF; RETURN hashint4($1); END $$""",
+         """CREATE OPERATOR === (LEFTARG = int, RIGHTARG = int, FUNCTION = equal, COMMUTATOR = ===, HASHES,
+            RESTRICT = eqsel, JOIN = eqjoinsel)""",
+         "CREATE OPERATOR CLASS telling FOR TYPE int USING hash AS OPERATOR 1 === (int, int), FUNCTION 1 hash(int)",
+         "CREATE TABLE secrets AS SELECT i AS id, i % 1000 AS k FROM generate_series(1, 20000) AS i",
+         "CREATE TABLE allowed AS SELECT i AS k FROM generate_series(0, 999) AS i WHERE i <> 13",
+         "CREATE TABLE guesses AS SELECT i AS k FROM generate_series(20, 60) AS i", "ANALYZE secrets, allowed, guesses",
+         "CREATE VIEW guarded WITH (security_barrier) AS SELECT secrets.* FROM secrets JOIN allowed USING (k)")  # fmt: skip
+    with Session(HASH_ONLY + "SET join_collapse_limit = 1;" + FORCE) as session:
+        same(session.attempt("SELECT count(*) FROM guarded AS g JOIN guesses AS s ON g.k === s.k"), (["820"], "00000"),
+             "a function sees what the view returns")  # fmt: skip
+        probes = sum(node.get("Filter", "").count("bloom_join_filter(")
+                     for node in session.explain("SELECT FROM guarded AS g JOIN guesses AS s USING (k)"))
+        same(probes, 2, "functions of PostgreSQL's own see all rows")
+
+
 def test_merge_joins():
     """Fails if a merge join drops rows of its inner side that it returns, or that its outer side wants now."""
     each("CREATE TABLE first_rows (k int, v int)", "CREATE TABLE second_rows (k bigint, w int)",
@@ -630,7 +660,7 @@ def test_explain():
 
 
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side,
-    test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop,
+    test_workers_on_the_inner_side, test_security_barrier, test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop,
     test_empty_inner_side, test_unhashable_elements, test_reevaluated_rows, test_cached_plans, test_cursors,
     test_cursor_of_another_role, test_removal_beside_subplan, test_loading, test_memory, test_large_shared_filter,
     test_order_of_probes, test_failing_search, test_jit, test_parallel_hash, test_copies, test_late_copy, test_no_segment,
