@@ -219,7 +219,7 @@ passes(ProbeSite *site, const TupleTableSlot *slot)
 	return result;
 }
 
-/* The condition of a linked scan, as an ExprStateEvalFunc. */
+/* The condition of a linked scan, as an ExprStateEvalFunc, which ExecQual() calls. */
 Datum
 eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
 {
@@ -227,7 +227,7 @@ eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
 	TupleTableSlot *slot = econtext->ecxt_scantuple;
 
 	*is_null = false;
-	if (condition->rest != NULL && !ExecQual(condition->rest, econtext))
+	if (condition->rest != NULL && !DatumGetBool(ExecEvalExpr(condition->rest, econtext, is_null)))
 		return BoolGetDatum(false);
 	slot_getsomeattrs(slot, condition->last_column);
 	for (int i = 0; i < condition->nsites; i++)
