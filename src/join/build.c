@@ -231,6 +231,7 @@ collect_shared(FilterBuild *build)
 {
 	build->collecting = true;
 	build->filter->keys = 0;
+	build->filter->nstaged = 0;
 }
 
 /* Is there a scan that has not removed its probe? */

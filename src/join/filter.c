@@ -110,6 +110,25 @@ capacity_of_blocks(uint32 nblocks)
 	return (uint64) nblocks * BF_BLOCK_BITS / LEAST_BITS_PER_KEY;
 }
 
+/* What hashes may take until their number is known, and bits that are begun before. */
+static Size
+memory_of_hashes(void)
+{
+	return join_filter_memory() / 4;
+}
+
+static Size
+memory_of_bits(void)
+{
+	return join_filter_memory() / 4 * 3;
+}
+
+bool
+fits_join_filter(double keys)
+{
+	return keys <= (double) capacity_of_blocks(blocks_for_keys(keys, memory_of_bits()));
+}
+
 /* Forgets the keys. */
 void
 start_join_filter(JoinFilter *filter)
@@ -118,6 +137,7 @@ start_join_filter(JoinFilter *filter)
 	filter->ready = filter->given_up = false;
 	filter->bits = NULL;
 	filter->chunks = NULL;
+	filter->nstaged = 0;
 	filter->keys = 0;
 }
 
@@ -152,6 +172,27 @@ allocate_bits(JoinFilter *filter, uint32 nblocks)
 	return true;
 }
 
+static void
+add_hashes(JoinFilter *filter, const uint64 *hashes, uint32 count)
+{
+	for (uint32 i = 0; i < count; i++)
+	{
+		if (i + PREFETCH_DISTANCE < count)
+			bf_bits_prefetch(filter->bits, &filter->shape, hashes[i + PREFETCH_DISTANCE]);
+		if (filter->shared != NULL)
+			bf_bits_add_shared(filter->bits, &filter->shape, hashes[i]);
+		else
+			bf_bits_add(filter->bits, &filter->shape, hashes[i]);
+	}
+}
+
+void
+add_staged_hashes(JoinFilter *filter)
+{
+	add_hashes(filter, filter->staged, filter->nstaged);
+	filter->nstaged = 0;
+}
+
 /* Moves the hashes into the bits. */
 static void
 empty_chunks(JoinFilter *filter)
@@ -161,25 +202,20 @@ empty_chunks(JoinFilter *filter)
 	while ((chunk = filter->chunks) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
-		for (uint32 i = 0; i < chunk->count; i++)
-		{
-			if (i + PREFETCH_DISTANCE < chunk->count)
-				bf_bits_prefetch(filter->bits, &filter->shape, chunk->hashes[i + PREFETCH_DISTANCE]);
-			bf_bits_add(filter->bits, &filter->shape, chunk->hashes[i]);
-		}
+		add_hashes(filter, chunk->hashes, chunk->count);
 		filter->chunks = chunk->next;
 		pfree(chunk);
 	}
 }
 
-/* Makes room for one more hash, within a quarter of the memory; false if there is none. */
+/* Makes room for one more hash; false if there is none. */
 static bool
 add_chunk(JoinFilter *filter)
 {
 	uint32		room = filter->chunks == NULL ? FIRST_CHUNK : LATER_CHUNKS;
 	HashChunk  *chunk;
 
-	if (filter->chunks != NULL && (filter->keys + room) * sizeof(uint64) > join_filter_memory() / 4)
+	if (filter->chunks != NULL && (filter->keys + room) * sizeof(uint64) > memory_of_hashes())
 		return false;
 	chunk = MemoryContextAllocExtended(filter->memory, offsetof(HashChunk, hashes) + room * sizeof(uint64),
 									   MCXT_ALLOC_NO_OOM);
@@ -194,54 +230,48 @@ add_chunk(JoinFilter *filter)
 
 /*
  * Begins a filter for an unknown number of keys: in the rest of the memory, but no more
- * than 16 times of what the keys so far need.  A power of two, so that it can be folded.
+ * than 16 times of what the keys so far need.  So it can be folded to that.
  */
 static bool
 start_bits(JoinFilter *filter)
 {
-	uint32		most = blocks_for_keys(16.0 * Max(filter->keys, LATER_CHUNKS), join_filter_memory() / 4 * 3);
-	uint32		nblocks = 1;
+	uint32		nblocks = blocks_for_keys(16.0 * Max(filter->keys, LATER_CHUNKS), memory_of_bits());
 
-	while (nblocks <= most / 2)
-		nblocks *= 2;
-	if (!allocate_bits(filter, nblocks))
+	if (!allocate_bits(filter, nblocks > 16 ? nblocks - nblocks % 16 : nblocks))
 		return false;
 	empty_chunks(filter);
 	return true;
 }
 
+/* Adds a hash to those that wait for the bits; also the first hash behind the chunks. */
+static void
+stage_hash(JoinFilter *filter, uint64 hash)
+{
+	filter->staged[filter->nstaged++] = hash;
+	if (filter->nstaged < STAGED_HASHES)
+		return;
+	if (filter->shared == NULL && filter->keys > capacity_of_blocks(filter->shape.nblocks))
+		give_up(filter);
+	else
+		add_staged_hashes(filter);
+}
+
 void
 add_to_join_filter(JoinFilter *filter, uint64 hash)
 {
-	filter->keys++;
-	if (filter->shared != NULL)
-	{
-		bf_bits_add_shared(filter->bits, &filter->shape, hash);
-		return;
-	}
-	if (filter->bits == NULL)
-	{
-		HashChunk  *chunk = filter->chunks;
+	HashChunk  *chunk = filter->chunks;
 
-		if (chunk == NULL || chunk->count == chunk->room)
-		{
-			if (!add_chunk(filter) && !start_bits(filter))
-			{
-				give_up(filter);
-				return;
-			}
-			chunk = filter->chunks;
-		}
-		if (chunk != NULL)
-		{
-			chunk->hashes[chunk->count++] = hash;
-			return;
-		}
-	}
-	if (filter->keys > capacity_of_blocks(filter->shape.nblocks))
+	filter->keys++;
+	if (filter->bits == NULL && (chunk == NULL || chunk->count == chunk->room) &&
+		!add_chunk(filter) && !start_bits(filter))
 		give_up(filter);
+	else if (filter->bits != NULL)
+		stage_hash(filter, hash);
 	else
-		bf_bits_add(filter->bits, &filter->shape, hash);
+	{
+		chunk = filter->chunks;
+		chunk->hashes[chunk->count++] = hash;
+	}
 }
 
 /* Folds a filter that turned out to be too large for its keys. */
@@ -273,7 +303,10 @@ finish_join_filter(JoinFilter *filter)
 	if (filter->given_up)
 		return;
 	if (filter->bits != NULL)
+	{
+		add_staged_hashes(filter);
 		shrink_bits(filter);
+	}
 	else if (allocate_bits(filter, blocks_for_keys((double) filter->keys, MaxAllocHugeSize)))
 		empty_chunks(filter);
 	else

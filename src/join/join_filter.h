@@ -30,6 +30,7 @@
 
 #define MAX_JOIN_KEYS	8
 #define JOIN_FILTER_K	5		/* bits that a key sets in a filter */
+#define STAGED_HASHES	64
 
 /*
  * Settings: settings.c
@@ -109,6 +110,8 @@ typedef struct JoinFilter
 	bf_shape	shape;
 	MemoryContext memory;		/* of bits and chunks */
 	HashChunk  *chunks;			/* hashes, until the number of keys is known */
+	int			nstaged;		/* or that the bits get next */
+	uint64		staged[STAGED_HASHES];
 	uint64		keys;			/* added, not distinct */
 	SharedFilter *shared;		/* of a Parallel Hash, or a worker's copy */
 	List	   *copies;			/* FilterCopy nodes */
@@ -125,6 +128,12 @@ extern void finish_join_filter(JoinFilter *filter);
 
 /* The memory that filters may take beside their join's. */
 extern Size join_filter_memory(void);
+
+/* Is that enough for so many keys? */
+extern bool fits_join_filter(double keys);
+
+/* Gives the bits the hashes that wait for them. */
+extern void add_staged_hashes(JoinFilter *filter);
 
 /* The number of blocks for so many keys in so much memory, and the most keys they serve. */
 extern uint32 blocks_for_keys(double keys, Size memory);

@@ -171,6 +171,7 @@ should_pay(const Candidate *candidate, const List *placed)
 
 	if (join_filters == JOIN_FILTERS_FORCE)
 		return true;
-	return rows >= join_filter_min_rows && candidate->passing <= candidate->most_passing &&
+	return rows >= join_filter_min_rows && fits_join_filter(inner_rows) &&
+		candidate->passing <= candidate->most_passing &&
 		rows * ((1 - candidate->passing) * candidate->saving - candidate->price) >= inner_rows * build_price;
 }

@@ -85,6 +85,13 @@ is_usable(const JoinFilter *filter)
 		(filter->shared == NULL || !shared_filter_is_full(filter));
 }
 
+/* Did it get too many keys? */
+static bool
+is_overfull(const JoinFilter *filter)
+{
+	return filter->given_up || (filter->shared != NULL && shared_filter_is_full(filter));
+}
+
 /*
  * A hash join may read an outer row before it builds, and stops if it then finds no inner
  * row.  If a filter of a join above dropped that row, the scan would read on, perhaps all
@@ -205,6 +212,8 @@ passes(ProbeSite *site, const TupleTableSlot *slot)
 		unlikely(!lower_joins_built(site)))
 	{
 		site->filter->spoiled |= site->filter->plan->whole;
+		if (is_overfull(site->filter))
+			remove_probe(site);
 		return true;
 	}
 	if (site->pause > 0)

@@ -15,6 +15,7 @@
  * the system has too little.
  */
 #define MAX_SHARED_SIZE		(32 * 1024 * 1024)
+#define LEAST_SHARED_KEYS	100000	/* in 150 kB */
 
 struct SharedFilter
 {
@@ -30,11 +31,11 @@ bits_of(SharedFilter *shared)
 	return (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, shared + 1);
 }
 
-/* Estimates of rows may be low, so there is room for twice as many. */
+/* Estimates of rows may be low, so there is room for twice as many, and some more of few. */
 static uint32
 blocks_for_rows(const FilterPlan *plan, Size memory)
 {
-	return blocks_for_keys(2000.0 * plan->rows, memory);
+	return blocks_for_keys(Max(2000.0 * plan->rows, LEAST_SHARED_KEYS), memory);
 }
 
 static uint32
@@ -90,6 +91,7 @@ finish_shared_filter(JoinFilter *filter)
 {
 	SharedFilter *shared = filter->shared;
 
+	add_staged_hashes(filter);
 	pg_atomic_fetch_add_u64(&shared->keys, filter->keys);
 	filter->keys = 0;
 }

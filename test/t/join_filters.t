@@ -420,16 +420,19 @@ def test_memory():
          "ANALYZE many, probing")  # fmt: skip
     small = "SET work_mem = '64kB'; SET hash_mem_multiplier = 1; SET bloomtype.join_filters = on;"
     with Session(HASH_ONLY + small) as session:
-        for rows, keeps in (600, True), (8000, True), (60000, False):
-            inner = f"(SELECT k FROM many WHERE k <= {rows} OFFSET 0)"
+        # the last two: the planner expects too many keys, or far too few
+        for condition, rows, builds, keeps in (("k <= 600", 600, 1, True), ("k <= 8000", 8000, 1, True),
+                ("k <= 60000", 60000, 0, None), ("abs(k) < 60001 AND abs(k) > 0", 60000, 1, False)):  # fmt: skip
+            inner = f"(SELECT k FROM many WHERE {condition} OFFSET 0)"
             same(session.ask(f"SELECT count(*) FROM probing JOIN {inner} AS m USING (k)"), [str(rows // 3)],
                  f"the result with {rows} keys")  # fmt: skip
             plan = session.explain(f"SELECT FROM probing JOIN {inner} AS m USING (k)", ", ANALYZE, TIMING off")
-            builds = [node for node in plan if "Join Filter Name" in node]
-            same(len(builds), 1, f"a filter for {rows} keys")
-            for node in builds:
+            nodes = [node for node in plan if "Join Filter Name" in node]
+            same(len(nodes), builds, f"filters for {rows} keys")
+            for node in nodes:
                 ok(node["Filter Size"] <= 16, "its size", node["Filter Size"])
                 same(node["Rows Dropped"] > 0, keeps, "whether it drops rows")
+                same(node["Probes Removed"], int(not keeps), "and goes otherwise")
 
 
 def test_large_shared_filter():
@@ -546,13 +549,14 @@ def test_copies():
 def test_late_copy():
     """Fails if workers that start before the filter is complete never use it, or do so before it is. They have sent
     few rows when it comes: what their queues hold."""
-    query = "SELECT count(*) FROM wide JOIN (SELECT k FROM wanted WHERE {} OFFSET 0) AS w USING (k)"
+    query = "SELECT count(*) FROM wide JOIN (SELECT k FROM {} OFFSET 0) AS w USING (k)"
     settings = WORKERS + "SET parallel_leader_participation = off;"
     # where the estimate is far too low, there is no room for the filter
-    for condition, least, most in ("here(k) < 300", 20000, 29000), ("here(k) % 1 = 0", 0, 0):
-        both(query.format(condition), settings)
+    for inner, least, most in (("wanted WHERE here(k) < 300", 20000, 29000),
+                               ("wanted, generate_series(1, 40) WHERE here(k) % 1 = 0", 0, 0)):
+        both(query.format(inner), settings)
         with Session(settings + FORCE) as session:
-            plan = session.explain(query.format(condition), ", ANALYZE, TIMING off")
+            plan = session.explain(query.format(inner), ", ANALYZE, TIMING off")
         (gather,) = [node for node in plan if node["Node Type"] == "Gather"]
         (hashed,) = [node for node in plan if node["Node Type"] == "Hash"]
         ok(gather["Startup Cost"] < hashed["Total Cost"], "the join reads a row of the workers first", plan)
