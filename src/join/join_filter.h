@@ -338,7 +338,6 @@ typedef struct Place
 	Plan	   *gather;			/* above it, or NULL */
 	List	   *keys;			/* in terms of the scan */
 	double		rows;			/* of the scan, in all processes */
-	double		passing;		/* expected share of them */
 } Place;
 
 /* What is known of the way from a join down to the scans. */
@@ -382,14 +381,15 @@ typedef struct Candidate
 	double		saving;			/* of one that is dropped */
 	double		most_passing;	/* share of the rows, for it to pay */
 	double		passing;		/* expected share */
+	double		leaves;			/* share that later filters get at most */
 	double		rank;			/* the least first */
 } Candidate;
 
 /* Fills in what follows the way. */
 extern void price_candidate(Candidate *candidate);
 
-/* Should a filter pay beside those in these places? */
-extern bool should_pay(const Candidate *candidate, const List *placed);
+/* Should a filter pay if others leave it this share of the rows? */
+extern bool should_pay(const Candidate *candidate, double left);
 
 /* The column that an expression is but for its type's name, or NULL. */
 extern Var *plain_column(Node *expression);

@@ -34,8 +34,8 @@ typedef struct Walk
 	int			last_node_id;
 	List	   *init_plans;		/* SubPlans */
 	Bitmapset  *steady;			/* parameters that never change */
-	List	   *candidates;		/* that should pay alone */
-	List	   *places;			/* of the filters that are placed */
+	List	   *candidates;		/* that should pay alone, or are forced */
+	double	   *left;			/* share of a scan's rows, by plan_node_id */
 } Walk;
 
 /* A pair of keys that a join compares. */
@@ -114,8 +114,8 @@ is_hashable(Node *key)
 }
 
 /*
- * A join within a view with security_barrier may drop rows that no function of the query
- * must see before, but the probe of a scan does.  Functions of containers call others.
+ * The probe of a scan sees rows that a join in a view with security_barrier hides.  The
+ * hash functions of containers call others.
  */
 static bool
 is_trusted_hash(Oid function)
@@ -247,12 +247,11 @@ insert_filter(Walk *walk, const Candidate *candidate)
 	{
 		Place	   *place = lfirst(cell);
 
-		place->passing = candidate->passing;
+		walk->left[place->scan->plan_node_id] *= candidate->leaves;
 		add_condition(place, parameter, walk->probe);
 		if (place->gather != NULL)
 			insert_copy(walk, place->gather, &filter);
 	}
-	walk->places = list_concat(walk->places, candidate->way.places);
 }
 
 /*
@@ -295,7 +294,7 @@ try_keys(Walk *walk, const Sides *sides, const JoinKeys *keys)
 	if (way->places == NIL || (way->blocking && !may_build_first(sides)))
 		return false;
 	price_candidate(candidate);
-	if (!should_pay(candidate, NIL))
+	if (!should_pay(candidate, 1))
 		return false;
 	walk->candidates = lappend(walk->candidates, candidate);
 	return true;
@@ -448,7 +447,8 @@ depend_on_function(PlannedStmt *stmt, Oid function)
 
 /*
  * The filter that drops most for the price of its probe comes first, and leaves the others
- * of a scan fewer rows.
+ * of a scan fewer rows.  Scans of partitions have the same filters as the first one, as a
+ * rule.
  */
 static void
 insert_filters(Walk *walk)
@@ -457,11 +457,17 @@ insert_filters(Walk *walk)
 
 	if (walk->candidates == NIL)
 		return;
+	walk->left = palloc((walk->last_node_id + 1) * sizeof(double));
+	for (int i = 0; i <= walk->last_node_id; i++)
+		walk->left[i] = 1;
 	list_sort(walk->candidates, compare_ranks);
 	foreach(cell, walk->candidates)
 	{
-		if (should_pay(lfirst(cell), walk->places))
-			insert_filter(walk, lfirst(cell));
+		const Candidate *candidate = lfirst(cell);
+		const Place *first = linitial(candidate->way.places);
+
+		if (should_pay(candidate, walk->left[first->scan->plan_node_id]))
+			insert_filter(walk, candidate);
 	}
 	depend_on_function(walk->stmt, walk->probe);
 }

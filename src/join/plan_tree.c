@@ -52,6 +52,8 @@ typedef struct Search
 	const PlannedStmt *stmt;
 	bool		any_change;		/* also what may differ between rescans */
 	bool		order_matters;	/* the result depends on the order of the rows */
+	bool		in_workers;		/* which begin anew at each rescan */
+	Bitmapset **clean_ctes;		/* in which nothing was found */
 } Search;
 
 static bool find_in_plan(const Search *search, const Plan *plan);
@@ -75,7 +77,8 @@ find_subplan(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (IsA(node, SubPlan) && find_in_subplan(context, ((SubPlan *) node)->plan_id))
+	if (IsA(node, SubPlan) &&
+		(((const Search *) context)->in_workers || find_in_subplan(context, ((SubPlan *) node)->plan_id)))
 		return true;
 	return expression_tree_walker(node, find_subplan, context);
 }
@@ -91,9 +94,14 @@ find_in_expression(const Search *search, const void *expression)
 static bool
 find_in_cte(const Search *search, int plan_id)
 {
-	Search		kept = {.stmt = search->stmt};
+	Search		kept = {.stmt = search->stmt, .clean_ctes = search->clean_ctes};
 
-	return find_in_subplan(&kept, plan_id);
+	if (bms_is_member(plan_id, *search->clean_ctes))
+		return false;
+	if (find_in_subplan(&kept, plan_id))
+		return true;
+	*search->clean_ctes = bms_add_member(*search->clean_ctes, plan_id);
+	return false;
 }
 
 /* Those of a scan, beside target list and qual.  What a CustomScan does is in its private data. */
@@ -103,7 +111,8 @@ find_in_scan(const Search *search, const Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_SampleScan:
-			return find_in_expression(search, ((const SampleScan *) plan)->tablesample);
+			return find_in_expression(search, ((const SampleScan *) plan)->tablesample) ||
+				(search->in_workers && ((const SampleScan *) plan)->tablesample->repeatable == NULL);
 		case T_IndexScan:
 			return find_in_expression(search, ((const IndexScan *) plan)->indexqual) ||
 				find_in_expression(search, ((const IndexScan *) plan)->indexorderby);
@@ -188,8 +197,7 @@ find_in_node(const Search *search, const Plan *plan)
 
 /*
  * Does the order of the rows that a node reads decide which ones it returns?  It does for
- * LIMIT, for the rounding of sums, for which of several equal values a group shows, and for
- * what Memoize keeps for equal parameters.
+ * LIMIT, for the rounding of sums, and for which of several equal values a group shows.
  */
 static bool
 depends_on_order(const Plan *plan)
@@ -199,10 +207,15 @@ depends_on_order(const Plan *plan)
 		case T_Result:
 		case T_Append:
 		case T_MergeAppend:
+		case T_BitmapHeapScan:
+		case T_BitmapAnd:
+		case T_BitmapOr:
 		case T_SubqueryScan:
+		case T_NestLoop:
 		case T_MergeJoin:
 		case T_HashJoin:
 		case T_Material:
+		case T_Memoize:
 		case T_Sort:
 		case T_IncrementalSort:
 		case T_Hash:
@@ -222,6 +235,7 @@ find_in_plan(const Search *search, const Plan *plan)
 	ListCell   *cell;
 
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	if (find_in_expression(search, plan->targetlist) || find_in_expression(search, plan->qual) ||
 		find_in_node(search, plan))
 		return true;
@@ -231,7 +245,10 @@ find_in_plan(const Search *search, const Plan *plan)
 			return true;
 	}
 	children = child_plans(plan);
+	if (search->in_workers && children != NIL && depends_on_order(plan))
+		return true;
 	below.order_matters |= depends_on_order(plan);
+	below.in_workers |= search->any_change && (IsA(plan, Gather) || IsA(plan, GatherMerge));
 	foreach(cell, children)
 	{
 		if (find_in_plan(&below, lfirst(cell)))
@@ -274,7 +291,7 @@ may_raise(Node *node, void *context)
 	}
 }
 
-/* Is a plan the scan of a table, perhaps by workers, that raises no error, whatever the rows? */
+/* Is a plan the scan of a table, perhaps by workers, that raises no error of any row? */
 bool
 is_harmless_scan(const Plan *plan)
 {
@@ -298,7 +315,7 @@ is_harmless_scan(const Plan *plan)
 			return false;
 	}
 	return bms_is_empty(plan->allParam) && !may_raise((Node *) condition, NULL) &&
-		!may_raise((Node *) scan->targetlist, NULL) && !may_raise((Node *) scan->qual, NULL);
+		!may_raise((Node *) plan->targetlist, NULL) && !may_raise((Node *) scan->targetlist, NULL) && !may_raise((Node *) scan->qual, NULL);
 }
 
 /*
@@ -317,7 +334,8 @@ is_sorted(const Plan *side)
 bool
 has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan)
 {
-	Search		search = {.stmt = stmt};
+	Bitmapset  *clean_ctes = NULL;
+	Search		search = {.stmt = stmt, .clean_ctes = &clean_ctes};
 
 	return find_in_plan(&search, plan);
 }
@@ -326,7 +344,8 @@ has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan)
 bool
 may_change(const PlannedStmt *stmt, const Plan *plan)
 {
-	Search		search = {.stmt = stmt, .any_change = true};
+	Bitmapset  *clean_ctes = NULL;
+	Search		search = {.stmt = stmt, .any_change = true, .clean_ctes = &clean_ctes};
 
 	return find_in_plan(&search, plan);
 }

@@ -13,16 +13,16 @@
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 
-#define PROBE_PRICE			14	/* of a row with an integer */
-#define MEDIUM_PROBE_PRICE	20	/* by a filter that a fast cache does not hold */
-#define LARGE_PROBE_PRICE	29	/* by a filter that most caches do not hold */
+#define PROBE_PRICE			16	/* of a row with an integer */
+#define LARGE_PROBE_PRICE	60	/* by a filter that fast caches do not hold */
 #define HASH_PRICE			100 /* of another key, which may be toasted */
 #define OTHER_HASH_PRICE	500 /* of a key of an extension's type */
 #define LOCALE_HASH_PRICE	2000	/* under a nondeterministic collation */
-#define BUILD_PRICE			25	/* of an inner row */
-#define TINY_JOIN_SAVES		32	/* the hash table fits into a fast cache */
-#define JOIN_SAVES			60
-#define SPILLING_JOIN_SAVES	250
+#define BUILD_PRICE			20	/* of an inner row */
+#define TINY_JOIN_SAVES		30
+#define JOIN_SAVES			45
+#define LARGE_JOIN_SAVES	300 /* by a table beyond the caches, or on disk */
+#define MERGE_SAVES			60
 #define NODE_SAVES			60	/* for each node that the row does not reach */
 #define GATHER_SAVES	150		/* a worker sends no row to the leader */
 #define BLOCKING_SAVES		150 /* one of them sorts, groups or hashes */
@@ -30,9 +30,17 @@
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
 #define MERGE_RATIO			10	/* of outer to inner rows: see may_guess() */
 
-#define TINY_TABLE			(512 * 1024)	/* bytes, of table or filter */
-#define LARGE_FILTER		(4 * 1024 * 1024)
+#define TINY_TABLE			(512 * 1024)	/* bytes */
+#define LARGE_TABLE			(32 * 1024 * 1024)
+#define LARGE_FILTER		(1024 * 1024)
 #define ROW_OVERHEAD		40	/* bytes of a row in a hash table */
+
+/* The inner rows of all processes that share the hash table. */
+static double
+total_inner_rows(const Sides *sides)
+{
+	return sides->inner->parallel_aware ? ((const Hash *) sides->inner)->rows_total : outerPlan(sides->inner)->plan_rows;
+}
 
 /* What the keys of an outer row cost that are not hashed by ourselves. */
 static double
@@ -57,12 +65,11 @@ price_of_hashes(const JoinKeys *keys)
 
 /* A filter beyond the fast caches waits for memory. */
 static double
-price_of_probe(const Plan *inner, double hashes)
+price_of_probe(double keys, double hashes)
 {
-	Size		bytes = (Size) blocks_for_keys(inner->plan_rows, MaxAllocHugeSize) * BF_BLOCK_BYTES;
+	Size		bytes = (Size) blocks_for_keys(keys, MaxAllocHugeSize) * BF_BLOCK_BYTES;
 
-	return hashes +
-		(bytes > LARGE_FILTER ? LARGE_PROBE_PRICE : bytes > TINY_TABLE ? MEDIUM_PROBE_PRICE : PROBE_PRICE);
+	return hashes + (bytes > LARGE_FILTER ? LARGE_PROBE_PRICE : PROBE_PRICE);
 }
 
 static double
@@ -76,6 +83,21 @@ rows_of_places(const Way *way)
 	return rows;
 }
 
+/* The work of a join for an outer row. */
+static double
+saving_in_join(const Sides *sides, double hashes)
+{
+	const Plan *inner = outerPlan(sides->inner);
+	int			row_bytes = inner->plan_width + ROW_OVERHEAD;
+	double		bytes = total_inner_rows(sides) * row_bytes;
+
+	if (IsA(sides->join, MergeJoin))
+		return MERGE_SAVES;
+	if (inner->plan_rows * row_bytes > get_hash_memory_limit() || bytes > LARGE_TABLE)
+		return hashes + LARGE_JOIN_SAVES;
+	return hashes + (bytes > TINY_TABLE ? JOIN_SAVES : TINY_JOIN_SAVES);
+}
+
 /*
  * What it saves to drop a row of the scans.  Most rows may never reach the join, if others
  * below it drop them.
@@ -83,13 +105,8 @@ rows_of_places(const Way *way)
 static double
 saving_of_row(const Sides *sides, const Way *way, double hashes)
 {
-	const Plan *inner = outerPlan(sides->inner);
-	double		bytes = inner->plan_rows * (inner->plan_width + ROW_OVERHEAD);
-	double		in_join = IsA(sides->join, MergeJoin) ? JOIN_SAVES :
-		hashes + (bytes > get_hash_memory_limit() ? SPILLING_JOIN_SAVES : bytes > TINY_TABLE ? JOIN_SAVES : TINY_JOIN_SAVES);
-
-	return (in_join * sides->outer->plan_rows + NODE_SAVES * way->node_rows + BLOCKING_SAVES * way->kept_rows +
-			GATHER_SAVES * way->gathered_rows) / Max(1, rows_of_places(way));
+	return (saving_in_join(sides, hashes) * sides->outer->plan_rows + NODE_SAVES * way->node_rows +
+			BLOCKING_SAVES * way->kept_rows + GATHER_SAVES * way->gathered_rows) / Max(1, rows_of_places(way));
 }
 
 /*
@@ -128,44 +145,24 @@ expected_passing(const Candidate *candidate)
 	return share;
 }
 
-/*
- * The rows that filters in these places are expected to leave to another one.  Scans of
- * partitions have the same filters as the first one, as a rule.
- */
-static double
-rows_to_probe(const Way *way, const List *placed)
-{
-	const Plan *first = ((const Place *) linitial(way->places))->scan;
-	double		rows = rows_of_places(way);
-	ListCell   *cell;
-
-	foreach(cell, placed)
-	{
-		const Place *other = lfirst(cell);
-
-		if (other->scan == first)
-			rows *= other->passing;
-	}
-	return rows;
-}
-
 void
 price_candidate(Candidate *candidate)
 {
 	const Sides *sides = &candidate->sides;
 	double		hashes = price_of_hashes(candidate->way.keys);
 
-	candidate->price = price_of_probe(outerPlan(sides->inner), hashes);
+	candidate->price = price_of_probe(total_inner_rows(sides), hashes);
 	candidate->saving = saving_of_row(sides, &candidate->way, hashes);
 	candidate->most_passing = Max(0, Min(MOST_PASSING, 1 - candidate->price / candidate->saving));
 	candidate->passing = expected_passing(candidate);
+	candidate->leaves = may_guess(sides) ? 1 : candidate->passing;
 	candidate->rank = candidate->price / Max(0.01, 1 - candidate->passing);
 }
 
 bool
-should_pay(const Candidate *candidate, const List *placed)
+should_pay(const Candidate *candidate, double left)
 {
-	double		rows = rows_to_probe(&candidate->way, placed);
+	double		rows = left * rows_of_places(&candidate->way);
 	double		inner_rows = outerPlan(candidate->sides.inner)->plan_rows;
 	double		build_price = BUILD_PRICE + price_of_hashes(candidate->way.keys);
 

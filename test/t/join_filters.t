@@ -194,10 +194,26 @@ def test_workers_on_the_inner_side():
         """SET statement_timeout = 0; SET enable_mergejoin = off; SET enable_nestloop = off; SET enable_memoize = off;
         SET max_parallel_workers_per_gather = 2;""")  # fmt: skip
     same({row.split("|")[1] for row in rows}, {"29"}, "each rescan has the same groups")
+    # workers draw another sample at each rescan, and the join keeps what it has sorted
+    each("CREATE TABLE sampled AS SELECT i AS k FROM generate_series(1, 20000) AS i", "CREATE TABLE nothing (k int)",
+         "CREATE TABLE kept AS TABLE sampled", "ANALYZE sampled, nothing, kept")  # fmt: skip
+    with Session(WORKERS + """SET enable_mergejoin = on; SET enable_hashjoin = off; SET enable_gathermerge = off;
+                 SET parallel_leader_participation = off;""" + FORCE) as session:  # fmt: skip
+        rows = session.ask("""SELECT d.id, l.n FROM driving AS d, LATERAL (SELECT count(b.k) AS n, d.id FROM
+            (SELECT k FROM sampled TABLESAMPLE bernoulli (50) UNION ALL SELECT k FROM nothing TABLESAMPLE bernoulli (50))
+            AS s LEFT JOIN kept AS b ON s.k = b.k AND s.k + b.k + d.id > 0) AS l""")
+    ok(all(9000 < int(row.split("|")[1]) < 11000 for row in rows), "each sample finds its rows", rows)
+
+
+def test_chain_of_subqueries():
+    """Fails if planning takes time that doubles with each WITH that reads the one before twice."""
+    chain = "".join(f", c{i} AS MATERIALIZED (SELECT a.k FROM c{i - 1} AS a JOIN c{i - 1} AS b USING (k))" for i in range(1, 31))
+    with Session(HASH_ONLY + FORCE) as session:
+        same(session.attempt(f"WITH c0 AS MATERIALIZED (SELECT 1 AS k){chain} SELECT * FROM c30"), (["1"], "00000"), "planned")
 
 
 def test_security_barrier():
-    """Fails if a hash function that anybody may have made sees rows that a view hides."""
+    """Fails if a hash function that is not leakproof sees rows that a view hides."""
     each("""CREATE FUNCTION equal(int, int) RETURNS bool LANGUAGE plpgsql IMMUTABLE STRICT AS 'BEGIN RETURN $1 = $2; END'""",
          """CREATE FUNCTION hash(int) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT AS $$
             BEGIN IF $1 = 13 THEN RAISE 'saw 13'; END IF; RETURN hashint4($1); END $$""",
@@ -457,7 +473,7 @@ def test_order_of_probes():
          "ALTER TABLE small_point ADD PRIMARY KEY (id)", "ALTER TABLE large_point ADD PRIMARY KEY (id)",
          "ANALYZE star, small_point, large_point")  # fmt: skip
     query = "SELECT FROM star JOIN small_point AS s ON s.id = small JOIN large_point AS l ON l.id = large WHERE s.id < {} AND l.id < {}"
-    for shares, first in ((200, 180), "small"), ((700, 20), "large"):
+    for shares, first in ((200, 180), "small"), ((900, 20), "large"):
         with Session(HASH_ONLY + FORCE + "SET work_mem = '4GB';") as session:
             session.each("BEGIN", """UPDATE pg_class SET reltuples = CASE relname WHEN 'star' THEN 1e9 ELSE 1e8 END
                          WHERE relname IN ('star', 'large_point')""")  # fmt: skip
@@ -664,7 +680,8 @@ def test_explain():
 
 
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side,
-    test_workers_on_the_inner_side, test_security_barrier, test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop,
+    test_workers_on_the_inner_side, test_chain_of_subqueries, test_security_barrier,
+    test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop,
     test_empty_inner_side, test_unhashable_elements, test_reevaluated_rows, test_cached_plans, test_cursors,
     test_cursor_of_another_role, test_removal_beside_subplan, test_loading, test_memory, test_large_shared_filter,
     test_order_of_probes, test_failing_search, test_jit, test_parallel_hash, test_copies, test_late_copy, test_no_segment,
