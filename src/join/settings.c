@@ -134,7 +134,7 @@ define_join_filters(void)
 							 "\"force\" places a filter wherever one is possible.",
 							 &join_filters, JOIN_FILTERS_OFF, modes, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("bloomtype.join_filter_min_rows",
-							"Fewest rows that scans must be expected to return for a join filter.",
+							"Fewest rows that a join filter must be expected to test.",
 							NULL, &join_filter_min_rows, 2000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("bloomtype.join_filter_window",
 							"Number of rows after which a scan judges whether a join filter pays.",
