@@ -285,7 +285,7 @@ typedef struct ProbeSite
 typedef struct ProbedCondition
 {
 	PlanState  *scan;
-	ExprState  *rest;			/* the clauses before the probes, or NULL */
+	ExprState  *rest;			/* the other clauses, or NULL */
 	int			last_column;	/* that a probe needs */
 	int			nsites;
 	ProbeSite	sites[FLEXIBLE_ARRAY_MEMBER];

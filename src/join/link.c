@@ -32,15 +32,14 @@ filter_of(const EState *estate, Node *clause)
 }
 
 /*
- * Adds the rest of a condition.  One with subplans is not compiled a second time, because
- * their states are listed in the scan's: then the calls of the probes stay in it.
+ * The condition without its probes, for the time when they are removed.  One with subplans
+ * is not compiled a second time, because their states are listed in the scan's: then the
+ * calls of the probes stay in it.
  */
-static void
-add_rest(ProbedCondition *condition, List *rest)
+static ExprState *
+init_rest(List *rest, PlanState *scan)
 {
-	PlanState  *scan = condition->scan;
-
-	condition->rest = is_subplan((Node *) rest, NULL) ? scan->qual : ExecInitQual(rest, scan);
+	return is_subplan((Node *) rest, NULL) ? scan->qual : ExecInitQual(rest, scan);
 }
 
 /* Gives a scan the condition that eval_probes() evaluates. */
@@ -88,8 +87,9 @@ link_scan(PlanState *scan, const List *joins)
 	}
 	if (condition == NULL)
 		return;
-	add_rest(condition, rest);
-	set_condition(condition);
+	condition->rest = init_rest(rest, scan);
+	if (condition->rest == NULL)
+		set_condition(condition);
 }
 
 /*

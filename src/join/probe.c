@@ -2,10 +2,10 @@
  * probe.c
  *		The probes of a scan, which drop its rows.
  *
- * In the plan a probe is a call of an SQL function at the end of the scan's condition.  The
- * call itself passes all rows, which is right wherever the scan is not linked to the
- * filter, as in EvalPlanQual.  A linked scan has a condition of ours instead, which saves
- * the steps of the expression interpreter.
+ * In the plan a probe is a call of an SQL function at the end of the scan's condition.  It
+ * passes all rows where the scan is not linked to the filter, as in EvalPlanQual.  A linked
+ * scan without other clauses has a condition of ours instead, which saves the steps of the
+ * expression interpreter.
  *
  * A probe passes a row unless the filter proves that its join drops it.  It counts what it
  * drops, and a probe that does not pay pauses and is at last removed.
@@ -228,7 +228,7 @@ passes(ProbeSite *site, const TupleTableSlot *slot)
 	return result;
 }
 
-/* The condition of a linked scan, as an ExprStateEvalFunc, which ExecQual() calls. */
+/* The condition of a linked scan that has only probes, as an ExprStateEvalFunc. */
 Datum
 eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
 {
@@ -236,8 +236,6 @@ eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
 	TupleTableSlot *slot = econtext->ecxt_scantuple;
 
 	*is_null = false;
-	if (condition->rest != NULL && !DatumGetBool(ExecEvalExpr(condition->rest, econtext, is_null)))
-		return BoolGetDatum(false);
 	slot_getsomeattrs(slot, condition->last_column);
 	for (int i = 0; i < condition->nsites; i++)
 	{
@@ -247,10 +245,36 @@ eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
 	return BoolGetDatum(true);
 }
 
-/* bloom_join_filter(filter, key, ...): the probe of a scan that is not linked. */
+/*
+ * The site of a call, or NULL if its scan is not linked.  EvalPlanQual has the plan and the
+ * parameters of the query, but an executor state of its own.
+ */
+static ProbeSite *
+site_of_call(FunctionCallInfo fcinfo)
+{
+	FmgrInfo   *call = fcinfo->flinfo;
+	ProbeSite  *site = call->fn_extra;
+
+	if (likely(site != NULL))
+		return site;
+	if (PG_ARGISNULL(0))
+		return NULL;
+	site = find_probe_site((JoinFilter *) PG_GETARG_POINTER(0), (FuncExpr *) call->fn_expr);
+	if (site == NULL || site->condition->scan->state->es_query_cxt != call->fn_mcxt)
+		return NULL;
+	call->fn_extra = site;
+	return site;
+}
+
+/*
+ * bloom_join_filter(filter, key, ...): a probe beside other clauses.  The interpreter calls
+ * it only for the rows that they pass.
+ */
 PG_FUNCTION_INFO_V1(join_filter_probe);
 Datum
 join_filter_probe(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(true);
+	ProbeSite  *site = site_of_call(fcinfo);
+
+	PG_RETURN_BOOL(site == NULL || passes(site, site->condition->scan->ps_ExprContext->ecxt_scantuple));
 }
