@@ -74,10 +74,8 @@ SET bloomtype.join_filter_min_rows = 50;
 SELECT * FROM probing('SELECT FROM item JOIN shop ON shop.id = item.id WHERE town = 3');
 RESET bloomtype.join_filter_min_rows;
 -- not where a key is expensive to hash, and other joins leave few rows before this one
-CREATE COLLATION any_case (PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false);
 SET join_collapse_limit = 1;
 SELECT plan_of('SELECT count(*) FROM sale JOIN shop ON sale.shop + 0 = shop.id JOIN item ON sale.note = item.name AND kind = 3 WHERE shop.id % 50 = 7');
-SELECT plan_of('SELECT count(*) FROM sale JOIN shop ON sale.shop + 0 = shop.id JOIN item ON sale.note COLLATE any_case = item.name AND kind = 3 WHERE shop.id % 50 = 7');
 SELECT plan_of('SELECT count(*) FROM sale JOIN item ON sale.note = item.name AND kind = 3');
 RESET join_collapse_limit;
 -- not the second filter of a scan, if the first is expected to leave it few rows
@@ -98,7 +96,7 @@ SELECT * FROM probing('SELECT FROM sale WHERE NOT EXISTS (SELECT FROM item WHERE
 SET enable_mergejoin = on;
 SET enable_hashjoin = off;
 SET enable_indexscan = off;
-EXPLAIN (COSTS off) SELECT count(*) FROM shop LEFT JOIN sale ON shop.id = sale.shop AND sale.price < 5;
+SELECT plan_of('SELECT count(*) FROM shop LEFT JOIN sale ON shop.id = sale.shop AND sale.price < 5');
 SELECT filter, keys, probed, dropped BETWEEN 14000 AND 18000 AS dropped
 FROM figures('SELECT FROM (SELECT * FROM shop WHERE id < 20) AS s LEFT JOIN sale ON s.id = sale.shop');
 SELECT type, (SELECT string_agg(relation, ' ') FROM probing('SELECT FROM shop ' || type || ' JOIN sale ON shop.id = sale.shop')) AS probes
@@ -109,7 +107,7 @@ SELECT * FROM probing('SELECT FROM shop WHERE EXISTS (SELECT FROM sale WHERE sho
 SET bloomtype.join_filters = on;
 SELECT * FROM probing('SELECT FROM shop JOIN sale ON shop.id = sale.shop');
 SELECT * FROM probing('SELECT FROM sale AS a JOIN sale ON a.shop = sale.shop');
-SELECT * FROM probing('SELECT FROM sale AS a JOIN sale ON a.id = sale.id WHERE a.item = 5');
+SELECT * FROM probing('SELECT FROM (SELECT * FROM sale WHERE item = 5 OFFSET 0) AS a JOIN sale ON a.id = sale.id');
 SELECT * FROM probing('SELECT FROM sale AS a WHERE NOT EXISTS (SELECT FROM sale WHERE a.id = sale.id)');
 SET bloomtype.join_filters = force;
 -- not if a side is not sorted: it ends where the other one does
@@ -163,7 +161,7 @@ SELECT * FROM probing_item('SELECT item, row_number() OVER () FROM sale');
 -- nor past limits, locks, sets and volatile functions
 SELECT * FROM probing_item('SELECT item FROM sale LIMIT 100');
 SELECT * FROM probing_item('SELECT item FROM sale FOR UPDATE');
-SELECT * FROM probing_item('SELECT item FROM sale EXCEPT SELECT k FROM part');
+SELECT * FROM probing_item('SELECT item FROM sale EXCEPT SELECT k FROM part') WHERE node <> 'Subquery Scan';
 SELECT * FROM probing_item('SELECT item, random() FROM sale');
 SELECT * FROM probing_item('SELECT item, generate_series(1, 2) FROM sale');
 -- not a plain column
@@ -182,9 +180,9 @@ SELECT * FROM probing('SELECT (SELECT count(*) FROM (SELECT item, sum(price) FRO
 	JOIN (SELECT id FROM item WHERE kind = (SELECT min(kind) FROM item WHERE kind > town) OFFSET 0) AS i
 	ON s.item = i.id) FROM shop');
 -- no key is added if the scans that would probe it are not run
-PREPARE pruned(int) AS SELECT FROM (SELECT * FROM part WHERE v = $1) AS p RIGHT JOIN item ON p.k = item.id;
+PREPARE pruned(int) AS SELECT FROM (SELECT * FROM part WHERE v >= $1) AS p RIGHT JOIN item ON p.k = item.id;
 SET plan_cache_mode = force_generic_plan;
-SELECT filter, keys, probed FROM figures('EXECUTE pruned(5)');
+SELECT filter, keys, probed FROM figures('EXECUTE pruned(19)');
 SELECT filter, keys, probed FROM figures('EXECUTE pruned(99)');
 RESET plan_cache_mode;
 -- a join that finds no outer row does not read its inner side, unless that can do no harm
@@ -218,7 +216,7 @@ SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-EXPLAIN (COSTS off) SELECT count(*) FROM sale JOIN own_item ON sale.item = own_item.id WHERE kind = 3;
+SELECT plan_of('SELECT count(*) FROM sale JOIN own_item ON sale.item = own_item.id WHERE kind = 3');
 SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
 	JOIN own_item ON own_item.id = s.item WHERE kind = 3');
 SELECT * FROM probing('SELECT (SELECT count(*) FROM sale JOIN (SELECT id FROM own_item WHERE kind = town OFFSET 0) AS i

@@ -212,6 +212,18 @@ def test_chain_of_subqueries():
         same(session.attempt(f"WITH c0 AS MATERIALIZED (SELECT 1 AS k){chain} SELECT * FROM c30"), (["1"], "00000"), "planned")
 
 
+def test_expensive_keys():
+    """Fails if a filter costs more than the join, because its keys are expensive to hash and few rows reach the join."""
+    each("""CREATE TABLE spelled AS SELECT i % 1000 AS c, md5(i::text) COLLATE any_case AS w
+            FROM generate_series(1, 20000) AS i""", "CREATE TABLE chosen AS SELECT w FROM spelled WHERE c < 30",
+         "CREATE TABLE classes AS SELECT i AS c, i % 1000 AS z FROM generate_series(1, 1000) AS i",
+         "ANALYZE spelled, chosen, classes")  # fmt: skip
+    query = "SELECT count(*) FROM (spelled AS s JOIN classes AS k ON k.c = s.c + 0) JOIN chosen USING (w) WHERE z < 3"
+    both(query, HASH_ONLY + "SET join_collapse_limit = 1;")
+    with Session(HASH_ONLY + "SET join_collapse_limit = 1; SET bloomtype.join_filters = on;") as session:
+        ok(not any("Join Filter Name" in node for node in session.explain(query)), "not placed unless forced")
+
+
 def test_security_barrier():
     """Fails if a hash function that is not leakproof sees rows that a view hides."""
     each("""CREATE FUNCTION equal(int, int) RETURNS bool LANGUAGE plpgsql IMMUTABLE STRICT AS 'BEGIN RETURN $1 = $2; END'""",
@@ -680,8 +692,8 @@ def test_explain():
 
 
 run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side,
-    test_workers_on_the_inner_side, test_chain_of_subqueries, test_security_barrier,
-    test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop,
+    test_workers_on_the_inner_side, test_chain_of_subqueries, test_expensive_keys,
+    test_security_barrier, test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop,
     test_empty_inner_side, test_unhashable_elements, test_reevaluated_rows, test_cached_plans, test_cursors,
     test_cursor_of_another_role, test_removal_beside_subplan, test_loading, test_memory, test_large_shared_filter,
     test_order_of_probes, test_failing_search, test_jit, test_parallel_hash, test_copies, test_late_copy, test_no_segment,
