@@ -603,7 +603,8 @@ def test_no_segment():
         query = f"SELECT n, count(*) FROM unnest(ARRAY[{', '.join(map(join.format, range(gathers)))}]) AS n GROUP BY n"
         rows, state = both(query, """SET statement_timeout = 0; SET max_parallel_workers_per_gather = 1;
             SET max_parallel_workers = 0; SET enable_mergejoin = off; SET enable_nestloop = off;""")
-        same((len(rows), state), (1, "00000"), "all joins have the same result")
+        # a Parallel Hash that got the last segment fails for want of a second one, with a filter or without
+        ok((len(rows), state) == (1, "00000") or (key == "k" and state == "53000"), "all joins have the same result", state)
 
 
 def figures_of(nodes):
