@@ -279,6 +279,7 @@ typedef struct ProbeSite
 	uint32		pause;			/* rows to let pass */
 	uint32		next_pause;
 	int			failures;		/* windows in a row that did not pay */
+	int			all_failures;
 } ProbeSite;
 
 /* The condition of a scan with probes, which stand in the order of the plan. */

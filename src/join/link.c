@@ -39,7 +39,17 @@ filter_of(const EState *estate, Node *clause)
 static ExprState *
 init_rest(List *rest, PlanState *scan)
 {
-	return is_subplan((Node *) rest, NULL) ? scan->qual : ExecInitQual(rest, scan);
+	EState	   *estate = scan->state;
+	int			jit_flags = estate->es_jit_flags;
+	ExprState  *result;
+
+	if (is_subplan((Node *) rest, NULL))
+		return scan->qual;
+	/* JIT would compile it with the rest of the query, even if it is never used */
+	estate->es_jit_flags = 0;
+	result = ExecInitQual(rest, scan);
+	estate->es_jit_flags = jit_flags;
+	return result;
 }
 
 /* Gives a scan the condition that eval_probes() evaluates. */

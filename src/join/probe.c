@@ -16,9 +16,10 @@
 #include "fmgr.h"
 #include "join/join_filter.h"
 
-#define WINDOWS_PER_PAUSE	4	/* at first; it doubles with each pause */
+#define WINDOWS_PER_PAUSE	4	/* at first */
 #define LONGEST_PAUSE		(4 * 1024 * 1024)
-#define FAILURES_TO_REMOVE	3
+#define FAILURES_TO_REMOVE	3	/* in a row */
+#define MOST_FAILURES		6	/* of a probe that does not pay in all */
 
 FuncExpr *
 as_probe(Node *clause)
@@ -169,31 +170,42 @@ give_up_groups(JoinFilter *filter)
 		remove_probe(lfirst(cell));
 }
 
+static bool
+pays(const JoinFilter *filter, uint64 probed, uint64 dropped)
+{
+	return (probed - dropped) * 1000 <= probed * filter->plan->most_passing;
+}
+
 /*
  * At the end of a window: does the probe pay?  If not, it lets rows pass for a while,
- * because the next ones may be of another kind, and after several failures it goes.
+ * because the next ones may be of another kind, and after several failures it goes.  While
+ * it pays in all, the pauses stay short: a paused probe still costs a third of one.
  */
 static void
 judge_probe(ProbeSite *site)
 {
 	JoinFilter *filter = site->filter;
-	bool		pays = site->passed * UINT64CONST(1000) <= (uint64) site->seen * filter->plan->most_passing;
+	bool		window_pays = pays(filter, site->seen, site->seen - site->passed);
+	bool		all_pay;
 
 	site->probed += site->seen;
 	site->dropped += site->seen - site->passed;
+	all_pay = pays(filter, site->probed, site->dropped);
 	start_window(site);
-	site->failures = pays ? 0 : site->failures + 1;
+	site->failures = window_pays ? 0 : site->failures + 1;
+	site->all_failures += !window_pays;
 	if (filter->plan->whole)
 	{
 		if (site->failures == FAILURES_TO_REMOVE)
 			give_up_groups(filter);
 		return;
 	}
-	if (pays)
+	if (window_pays)
 		return;
 	site->pause = site->next_pause;
-	site->next_pause = Min(site->next_pause * 2, LONGEST_PAUSE);
-	if (site->failures >= FAILURES_TO_REMOVE)
+	if (!all_pay)
+		site->next_pause = Min(site->next_pause * 2, LONGEST_PAUSE);
+	if (site->failures >= FAILURES_TO_REMOVE || (!all_pay && site->all_failures >= MOST_FAILURES))
 		remove_probe(site);
 }
 

@@ -424,6 +424,18 @@ def test_removal_beside_subplan():
         same([node["Probes Removed"] for node in plan if "Join Filter Name" in node], [1], "the probe is removed")
 
 
+def test_removal_of_alternating_probe():
+    """Fails if a probe stays because it pays now and then."""
+    each("""CREATE TABLE alternating AS SELECT CASE WHEN i / 16 % 2 = 0 THEN -1 - i ELSE i % 10 END AS k
+            FROM generate_series(0, 9999) AS i""", "CREATE TABLE ten AS SELECT generate_series(0, 9) AS k",
+         "ANALYZE alternating, ten")  # fmt: skip
+    with Session(HASH_ONLY + "SET bloomtype.join_filter_window = 16;" + FORCE) as session:
+        plan = session.explain("SELECT count(*) FROM alternating JOIN ten USING (k)", ", ANALYZE, TIMING off")
+    (build,) = [node for node in plan if "Join Filter Name" in node]
+    same(build["Probes Removed"], 1, "the probe is removed")
+    ok(build["Rows Dropped"] >= 5 * 15, "not by three windows in a row", build)
+
+
 def test_loading():
     """The library comes with the session, or with the first function of the extension."""
     before = Session.settings
@@ -696,6 +708,7 @@ run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_
     test_workers_on_the_inner_side, test_chain_of_subqueries, test_expensive_keys,
     test_security_barrier, test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop,
     test_empty_inner_side, test_unhashable_elements, test_reevaluated_rows, test_cached_plans, test_cursors,
-    test_cursor_of_another_role, test_removal_beside_subplan, test_loading, test_memory, test_large_shared_filter,
+    test_cursor_of_another_role, test_removal_beside_subplan, test_removal_of_alternating_probe, test_loading,
+    test_memory, test_large_shared_filter,
     test_order_of_probes, test_failing_search, test_jit, test_parallel_hash, test_copies, test_late_copy, test_no_segment,
     test_figures_of_workers, test_figures_of_copies, test_explain, test_random_queries)  # fmt: skip
