@@ -378,6 +378,7 @@ typedef struct Candidate
 {
 	Sides		sides;
 	Way			way;
+	bool		compiled;		/* JIT compiles conditions */
 	double		price;			/* of a row that is probed */
 	double		saving;			/* of one that is dropped */
 	double		most_passing;	/* share of the rows, for it to pay */
@@ -386,7 +387,7 @@ typedef struct Candidate
 	double		rank;			/* the least first */
 } Candidate;
 
-/* Fills in what follows the way. */
+/* Fills in the prices. */
 extern void price_candidate(Candidate *candidate);
 
 /* Should a filter pay if others leave it this share of the rows? */

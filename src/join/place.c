@@ -14,6 +14,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_type.h"
+#include "jit/jit.h"
 #include "join/join_filter.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -281,6 +282,7 @@ try_keys(Walk *walk, const Sides *sides, const JoinKeys *keys)
 	Way		   *way = &candidate->way;
 
 	candidate->sides = *sides;
+	candidate->compiled = (walk->stmt->jitFlags & PGJIT_PERFORM) != 0;
 	way->keys = keys;
 	way->parameters = bms_difference(sides->inner->extParam, walk->steady);
 	way->changing = !bms_is_empty(way->parameters);

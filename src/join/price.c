@@ -19,6 +19,8 @@
 #define OTHER_HASH_PRICE	500 /* of a key of an extension's type */
 #define LOCALE_HASH_PRICE	2000	/* under a nondeterministic collation */
 #define BUILD_PRICE			20	/* of an inner row */
+#define COMPILE_PRICE		600000	/* of a scan's only condition, by JIT */
+#define LONGER_PRICE		200000	/* of a longer condition */
 #define TINY_JOIN_SAVES		30
 #define JOIN_SAVES			45
 #define LARGE_JOIN_SAVES	300 /* by a table beyond the caches, or on disk */
@@ -145,6 +147,19 @@ expected_passing(const Candidate *candidate)
 	return share;
 }
 
+static double
+price_of_compiling(const Candidate *candidate)
+{
+	double		price = 0;
+	ListCell   *cell;
+
+	if (!candidate->compiled)
+		return 0;
+	foreach(cell, candidate->way.places)
+		price += ((const Place *) lfirst(cell))->scan->qual == NIL ? COMPILE_PRICE : LONGER_PRICE;
+	return price;
+}
+
 void
 price_candidate(Candidate *candidate)
 {
@@ -170,5 +185,6 @@ should_pay(const Candidate *candidate, double left)
 		return true;
 	return rows >= join_filter_min_rows && fits_join_filter(inner_rows) &&
 		candidate->passing <= candidate->most_passing &&
-		rows * ((1 - candidate->passing) * candidate->saving - candidate->price) >= inner_rows * build_price;
+		rows * ((1 - candidate->passing) * candidate->saving - candidate->price) >=
+		inner_rows * build_price + price_of_compiling(candidate);
 }
