@@ -45,7 +45,7 @@ init_rest(List *rest, PlanState *scan)
 
 	if (is_subplan((Node *) rest, NULL))
 		return scan->qual;
-	/* JIT would compile it with the rest of the query, even if it is never used */
+	/* JIT would compile it with the query, used or not */
 	estate->es_jit_flags = 0;
 	result = ExecInitQual(rest, scan);
 	estate->es_jit_flags = jit_flags;
