@@ -338,7 +338,6 @@ typedef struct Place
 	Plan	   *scan;
 	Plan	   *gather;			/* above it, or NULL */
 	List	   *keys;			/* in terms of the scan */
-	double		rows;			/* of the scan, in all processes */
 } Place;
 
 /* What is known of the way from a join down to the scans. */
@@ -355,6 +354,7 @@ typedef struct Way
 	double		node_rows;		/* that nodes on the way read */
 	double		kept_rows;		/* of these, by sorts, groups and hashes */
 	double		gathered_rows;	/* that workers send */
+	double		scan_rows;		/* of all places, in all processes */
 	List	   *places;
 } Way;
 
@@ -379,6 +379,8 @@ typedef struct Candidate
 	Sides		sides;
 	Way			way;
 	bool		compiled;		/* JIT compiles conditions */
+	double		keys;			/* inner rows, of all processes that share */
+	double		build_price;	/* of an inner row */
 	double		price;			/* of a row that is probed */
 	double		saving;			/* of one that is dropped */
 	double		most_passing;	/* share of the rows, for it to pay */

@@ -176,22 +176,18 @@ static FilterPlan
 plan_filter(const Candidate *candidate, int parameter)
 {
 	const Way  *way = &candidate->way;
-	const Plan *inner = candidate->sides.inner;
-	double		rows = inner->lefttree->plan_rows;
 	FilterPlan	filter = {
 		.parameter = parameter,
 		.outer_hashes = way->keys->outer_hashes,
 		.inner_hashes = way->keys->inner_hashes,
 		.collations = way->keys->collations,
+		.rows = (int) Min(1e6, ceil(candidate->keys / 1000)),
 		.most_passing = (int) (1000 * candidate->most_passing),
 		.changing = way->changing,
 		.whole = way->whole,
 		.build_first = way->blocking && IsA(candidate->sides.join, HashJoin),
 	};
 
-	if (IsA(inner, Hash))
-		rows = Max(rows, ((const Hash *) inner)->rows_total);
-	filter.rows = (int) Min(1e6, ceil(rows / 1000));
 	return filter;
 }
 

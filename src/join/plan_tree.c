@@ -315,7 +315,8 @@ is_harmless_scan(const Plan *plan)
 			return false;
 	}
 	return bms_is_empty(plan->allParam) && !may_raise((Node *) condition, NULL) &&
-		!may_raise((Node *) plan->targetlist, NULL) && !may_raise((Node *) scan->targetlist, NULL) && !may_raise((Node *) scan->qual, NULL);
+		!may_raise((Node *) plan->targetlist, NULL) && !may_raise((Node *) scan->targetlist, NULL) &&
+		!may_raise((Node *) scan->qual, NULL);
 }
 
 /*

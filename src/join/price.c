@@ -74,24 +74,14 @@ price_of_probe(double keys, double hashes)
 	return hashes + (bytes > LARGE_FILTER ? LARGE_PROBE_PRICE : PROBE_PRICE);
 }
 
-static double
-rows_of_places(const Way *way)
-{
-	double		rows = 0;
-	ListCell   *cell;
-
-	foreach(cell, way->places)
-		rows += ((const Place *) lfirst(cell))->rows;
-	return rows;
-}
-
 /* The work of a join for an outer row. */
 static double
-saving_in_join(const Sides *sides, double hashes)
+saving_in_join(const Candidate *candidate, double hashes)
 {
+	const Sides *sides = &candidate->sides;
 	const Plan *inner = outerPlan(sides->inner);
 	int			row_bytes = inner->plan_width + ROW_OVERHEAD;
-	double		bytes = total_inner_rows(sides) * row_bytes;
+	double		bytes = candidate->keys * row_bytes;
 
 	if (IsA(sides->join, MergeJoin))
 		return MERGE_SAVES;
@@ -105,10 +95,12 @@ saving_in_join(const Sides *sides, double hashes)
  * below it drop them.
  */
 static double
-saving_of_row(const Sides *sides, const Way *way, double hashes)
+saving_of_row(const Candidate *candidate, double hashes)
 {
-	return (saving_in_join(sides, hashes) * sides->outer->plan_rows + NODE_SAVES * way->node_rows +
-			BLOCKING_SAVES * way->kept_rows + GATHER_SAVES * way->gathered_rows) / Max(1, rows_of_places(way));
+	const Way  *way = &candidate->way;
+
+	return (saving_in_join(candidate, hashes) * candidate->sides.outer->plan_rows + NODE_SAVES * way->node_rows +
+			BLOCKING_SAVES * way->kept_rows + GATHER_SAVES * way->gathered_rows) / Max(1, way->scan_rows);
 }
 
 /*
@@ -166,8 +158,10 @@ price_candidate(Candidate *candidate)
 	const Sides *sides = &candidate->sides;
 	double		hashes = price_of_hashes(candidate->way.keys);
 
-	candidate->price = price_of_probe(total_inner_rows(sides), hashes);
-	candidate->saving = saving_of_row(sides, &candidate->way, hashes);
+	candidate->keys = total_inner_rows(sides);
+	candidate->build_price = BUILD_PRICE + hashes;
+	candidate->price = price_of_probe(candidate->keys, hashes);
+	candidate->saving = saving_of_row(candidate, hashes);
 	candidate->most_passing = Max(0, Min(MOST_PASSING, 1 - candidate->price / candidate->saving));
 	candidate->passing = expected_passing(candidate);
 	candidate->leaves = may_guess(sides) ? 1 : candidate->passing;
@@ -177,14 +171,13 @@ price_candidate(Candidate *candidate)
 bool
 should_pay(const Candidate *candidate, double left)
 {
-	double		rows = left * rows_of_places(&candidate->way);
+	double		rows = left * candidate->way.scan_rows;
 	double		inner_rows = outerPlan(candidate->sides.inner)->plan_rows;
-	double		build_price = BUILD_PRICE + price_of_hashes(candidate->way.keys);
 
 	if (join_filters == JOIN_FILTERS_FORCE)
 		return true;
 	return rows >= join_filter_min_rows && fits_join_filter(inner_rows) &&
 		candidate->passing <= candidate->most_passing &&
 		rows * ((1 - candidate->passing) * candidate->saving - candidate->price) >=
-		inner_rows * build_price + price_of_compiling(candidate);
+		inner_rows * candidate->build_price + price_of_compiling(candidate);
 }

@@ -75,6 +75,13 @@ find_probe_site(const JoinFilter *filter, const FuncExpr *probe)
 	return NULL;
 }
 
+/* Did it get too many keys? */
+static inline bool
+is_overfull(const JoinFilter *filter)
+{
+	return filter->given_up || (filter->shared != NULL && shared_filter_is_full(filter));
+}
+
 /*
  * Can the filter answer?  While a change of parameters has not reached the inner side, the
  * filter is that of the old ones.
@@ -82,15 +89,7 @@ find_probe_site(const JoinFilter *filter, const FuncExpr *probe)
 static inline bool
 is_usable(const JoinFilter *filter)
 {
-	return filter->ready && filter->above != NULL && filter->above->chgParam == NULL &&
-		(filter->shared == NULL || !shared_filter_is_full(filter));
-}
-
-/* Did it get too many keys? */
-static bool
-is_overfull(const JoinFilter *filter)
-{
-	return filter->given_up || (filter->shared != NULL && shared_filter_is_full(filter));
+	return filter->ready && filter->above != NULL && filter->above->chgParam == NULL && !is_overfull(filter);
 }
 
 /*

@@ -134,10 +134,10 @@ add_place(Way *way, Plan *scan, List *keys)
 	Place	   *place = palloc0(sizeof(Place));
 
 	place->scan = scan;
-	place->rows = rows_of(way, scan);
 	place->gather = way->gather;
 	place->keys = keys;
 	way->places = lappend(way->places, place);
+	way->scan_rows += rows_of(way, scan);
 	return REACHES_ALL;
 }
 
