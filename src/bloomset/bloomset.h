@@ -4,7 +4,7 @@
  *
  * Page 0 is the metapage.  A generation is a filter of blocks of 64 bytes in
  * consecutive pages; a full one is followed by a greater one (Almeida et al. 2007,
- * scalable Bloom filters).  doc/format.md specifies the pages.
+ * scalable Bloom filters).  doc/format.md says how elements get into them.
  *
  * The page of generation 1 that a hash selects stores how many generations may
  * hold elements of that page.  A probe of one page thus answers for a set of one

@@ -12,7 +12,7 @@
  * replaced by one change of the metapage, so that a reader that finds a page of another
  * slab knows that the directory has changed, and starts over.
  *
- * doc/format.md specifies the pages.
+ * doc/format.md says what the bits of a row are.
  */
 #ifndef BF_BLOOMSLICES_H
 #define BF_BLOOMSLICES_H

@@ -260,7 +260,7 @@ def space():
 
 
 def directory_of(session, index):
-    """The next number of an index, and the entries of its directory by number, as doc/format.md describes them."""
+    """The next number of an index, and the entries of its directory by number, as bloomslices.h declares them."""
     session.ask("CHECKPOINT")
     (data,) = session.ask(f"SELECT encode(pg_read_binary_file(pg_relation_filepath('{index}')), 'hex')")
     data = bytes.fromhex(data)
