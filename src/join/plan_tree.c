@@ -53,23 +53,30 @@ typedef struct Search
 	bool		any_change;		/* also what may differ between rescans */
 	bool		order_matters;	/* the result depends on the order of the rows */
 	bool		in_workers;		/* which begin anew at each rescan */
-	Bitmapset **clean_ctes;		/* in which nothing was found */
+	Bitmapset **clean;			/* two sets of subplans in which nothing was found, by any_change */
 } Search;
 
 static bool find_in_plan(const Search *search, const Plan *plan);
 
 /*
  * contain_volatile_functions() does not look into the plans of subplans.  A subplan is
- * numbered from 1; the planner leaves NULL for those that it dropped.
+ * numbered from 1; the planner leaves NULL for those that it dropped.  Many partitions may
+ * call the same one.
  */
 static bool
 find_in_subplan(const Search *search, int plan_id)
 {
 	const Plan *plan = list_nth(search->stmt->subplans, plan_id - 1);
+	Bitmapset **clean = &search->clean[search->any_change];
 	Search		below = *search;
 
 	below.order_matters = true;
-	return plan != NULL && find_in_plan(&below, plan);
+	if (plan == NULL || bms_is_member(plan_id, *clean))
+		return false;
+	if (find_in_plan(&below, plan))
+		return true;
+	*clean = bms_add_member(*clean, plan_id);
+	return false;
 }
 
 static bool
@@ -94,14 +101,9 @@ find_in_expression(const Search *search, const void *expression)
 static bool
 find_in_cte(const Search *search, int plan_id)
 {
-	Search		kept = {.stmt = search->stmt, .clean_ctes = search->clean_ctes};
+	Search		kept = {.stmt = search->stmt, .clean = search->clean};
 
-	if (bms_is_member(plan_id, *search->clean_ctes))
-		return false;
-	if (find_in_subplan(&kept, plan_id))
-		return true;
-	*search->clean_ctes = bms_add_member(*search->clean_ctes, plan_id);
-	return false;
+	return find_in_subplan(&kept, plan_id);
 }
 
 /* Those of a scan, beside target list and qual.  What a CustomScan does is in its private data. */
@@ -112,7 +114,7 @@ find_in_scan(const Search *search, const Plan *plan)
 	{
 		case T_SampleScan:
 			return find_in_expression(search, ((const SampleScan *) plan)->tablesample) ||
-				(search->in_workers && ((const SampleScan *) plan)->tablesample->repeatable == NULL);
+				(search->any_change && ((const SampleScan *) plan)->tablesample->repeatable == NULL);
 		case T_IndexScan:
 			return find_in_expression(search, ((const IndexScan *) plan)->indexqual) ||
 				find_in_expression(search, ((const IndexScan *) plan)->indexorderby);
@@ -147,7 +149,21 @@ find_in_scan(const Search *search, const Plan *plan)
 	}
 }
 
-/* The expressions of a plan beside target list and qual; true for an unknown node. */
+/*
+ * Does it matter that a node may return rows in another order when it is scanned again?  A
+ * Gather does, and the sorts of a merge join for equal rows, if filters below left others
+ * among them before.
+ */
+static bool
+may_reorder(const Search *search)
+{
+	return search->any_change && search->order_matters;
+}
+
+/*
+ * The expressions of a plan beside target list and qual.  True for an unknown node, and for
+ * LockRows: a filter would leave it fewer rows to lock.
+ */
 static bool
 find_in_node(const Search *search, const Plan *plan)
 {
@@ -160,7 +176,8 @@ find_in_node(const Search *search, const Plan *plan)
 		case T_HashJoin:
 			return find_in_expression(search, ((const Join *) plan)->joinqual) ||
 				(IsA(plan, HashJoin) && find_in_expression(search, ((const HashJoin *) plan)->hashclauses)) ||
-				(IsA(plan, MergeJoin) && find_in_expression(search, ((const MergeJoin *) plan)->mergeclauses));
+				(IsA(plan, MergeJoin) && (may_reorder(search) ||
+										  find_in_expression(search, ((const MergeJoin *) plan)->mergeclauses)));
 		case T_WindowAgg:
 			return find_in_expression(search, ((const WindowAgg *) plan)->startOffset) ||
 				find_in_expression(search, ((const WindowAgg *) plan)->endOffset) ||
@@ -170,11 +187,9 @@ find_in_node(const Search *search, const Plan *plan)
 				find_in_expression(search, ((const Limit *) plan)->limitCount);
 		case T_Memoize:
 			return find_in_expression(search, ((const Memoize *) plan)->param_exprs);
-		case T_LockRows:
-			return search->any_change;
 		case T_Gather:
 		case T_GatherMerge:
-			return search->any_change && search->order_matters;
+			return may_reorder(search);
 		case T_ProjectSet:
 		case T_Append:
 		case T_MergeAppend:
@@ -335,8 +350,8 @@ is_sorted(const Plan *side)
 bool
 has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan)
 {
-	Bitmapset  *clean_ctes = NULL;
-	Search		search = {.stmt = stmt, .clean_ctes = &clean_ctes};
+	Bitmapset  *clean[2] = {NULL, NULL};
+	Search		search = {.stmt = stmt, .clean = clean};
 
 	return find_in_plan(&search, plan);
 }
@@ -345,8 +360,8 @@ has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan)
 bool
 may_change(const PlannedStmt *stmt, const Plan *plan)
 {
-	Bitmapset  *clean_ctes = NULL;
-	Search		search = {.stmt = stmt, .any_change = true, .clean_ctes = &clean_ctes};
+	Bitmapset  *clean[2] = {NULL, NULL};
+	Search		search = {.stmt = stmt, .any_change = true, .clean = clean};
 
 	return find_in_plan(&search, plan);
 }

@@ -162,6 +162,7 @@ SELECT * FROM probing_item('SELECT item, row_number() OVER () FROM sale');
 SELECT * FROM probing_item('SELECT item FROM sale LIMIT 100');
 SELECT * FROM probing_item('SELECT item FROM sale FOR UPDATE');
 SELECT * FROM probing_item('SELECT item FROM sale EXCEPT SELECT k FROM part') WHERE node <> 'Subquery Scan';
+SELECT * FROM probing('SELECT FROM sale JOIN (SELECT id FROM item WHERE kind = 3 FOR UPDATE) AS i ON sale.item = i.id');
 SELECT * FROM probing_item('SELECT item, random() FROM sale');
 SELECT * FROM probing_item('SELECT item, generate_series(1, 2) FROM sale');
 -- not a plain column
@@ -176,6 +177,15 @@ SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY i
 	JOIN item ON s.item = item.id WHERE kind = (SELECT min(kind) FROM item)');
 SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
 	JOIN item ON s.item = item.id WHERE kind = 3 FOR UPDATE OF item');
+-- a sample is another one at each reading, and a merge join may have equal rows in another order
+SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
+	JOIN (SELECT * FROM item TABLESAMPLE system (50)) AS i ON s.item = i.id');
+SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
+	JOIN (SELECT * FROM item TABLESAMPLE system (50) REPEATABLE (1)) AS i ON s.item = i.id');
+SET enable_mergejoin = on;
+SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
+	JOIN (SELECT a.kind FROM item AS a JOIN item AS b USING (id) ORDER BY id LIMIT 5) AS i ON s.item = i.kind');
+SET enable_mergejoin = off;
 SELECT * FROM probing('SELECT (SELECT count(*) FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
 	JOIN (SELECT id FROM item WHERE kind = (SELECT min(kind) FROM item WHERE kind > town) OFFSET 0) AS i
 	ON s.item = i.id) FROM shop');
