@@ -289,19 +289,9 @@ shrink_bits(JoinFilter *filter)
 	set_join_filter_bits(filter, filter->bits, nblocks);
 }
 
-/* All keys have been added. */
-void
-finish_join_filter(JoinFilter *filter)
+static void
+finish_bits(JoinFilter *filter)
 {
-	ListCell   *cell;
-
-	if (filter->shared != NULL)
-	{
-		finish_shared_filter(filter);
-		return;
-	}
-	if (filter->given_up)
-		return;
 	if (filter->bits != NULL)
 	{
 		add_staged_hashes(filter);
@@ -315,6 +305,21 @@ finish_join_filter(JoinFilter *filter)
 		return;
 	}
 	filter->ready = !filter->spoiled;
+}
+
+/* All keys have been added. */
+void
+finish_join_filter(JoinFilter *filter)
+{
+	ListCell   *cell;
+
+	if (filter->shared != NULL)
+	{
+		finish_shared_filter(filter);
+		return;
+	}
+	if (!filter->given_up)
+		finish_bits(filter);
 	foreach(cell, filter->copies)
 	{
 		const FilterCopy *copy = lfirst(cell);

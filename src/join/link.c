@@ -66,7 +66,32 @@ set_condition(ProbedCondition *condition)
 	condition->scan->qual = state;
 }
 
-/* The joins are HashJoinStates that have the scan on their outer side, the uppermost first. */
+/*
+ * The joins between a filter's join and a scan that may read an outer row before they build,
+ * and stop if they then find no inner row.  If the filter dropped that row, the scan would
+ * read on, perhaps all of the table, and conditions could fail for rows that are not read
+ * otherwise.  A join that keeps its outer rows never stops.  The way of a filter of whole
+ * groups has none, but for a Parallel Hash that is run without workers.
+ *
+ * The joins are HashJoinStates that have the scan on their outer side, the uppermost first.
+ */
+static List *
+joins_that_stop(const JoinFilter *filter, const List *joins)
+{
+	List	   *result = NIL;
+
+	if (filter->plan->whole)
+		return NIL;
+	for (int i = filter->depth; i < list_length(joins); i++)
+	{
+		JoinState  *join = list_nth(joins, i);
+
+		if (join->jointype != JOIN_LEFT && join->jointype != JOIN_ANTI)
+			result = lappend(result, join);
+	}
+	return result;
+}
+
 static void
 link_scan(PlanState *scan, const List *joins)
 {
@@ -91,7 +116,7 @@ link_scan(PlanState *scan, const List *joins)
 		condition->scan = scan;
 		site = &condition->sites[condition->nsites++];
 		site->condition = condition;
-		site->lower_joins = list_copy_tail(joins, filter->depth);
+		site->lower_joins = joins_that_stop(filter, joins);
 		last_column = start_probe(site, filter, as_probe(lfirst(cell)));
 		condition->last_column = Max(condition->last_column, last_column);
 	}
@@ -154,37 +179,40 @@ link_join(JoinState *join, int depth)
 
 typedef struct Linking
 {
-	List	   *joins;			/* see link_scan() */
-	const PlanState *done;		/* a child that has been linked */
+	List	   *joins;			/* see joins_that_stop() */
+	Bitmapset **linked;			/* by plan_node_id */
 } Linking;
 
-/* Joins before what is below them.  Subplans are behind expressions, where the walker finds them. */
+/*
+ * Joins before what is below them.  Subplans are behind expressions, where the walker finds
+ * them: one that many partitions call has one state, and is found many times.
+ */
 static bool
 link_state(PlanState *state, void *context)
 {
 	Linking    *linking = context;
-	Linking		rest = {.joins = linking->joins};
 
-	if (state == NULL || state == linking->done)
+	if (state == NULL || bms_is_member(state->plan->plan_node_id, *linking->linked))
 		return false;
+	*linking->linked = bms_add_member(*linking->linked, state->plan->plan_node_id);
 	if (IsA(state, HashJoinState) || IsA(state, MergeJoinState))
 		link_join((JoinState *) state, list_length(linking->joins));
 	link_scan(state, linking->joins);
 	if (IsA(state, HashJoinState))
 	{
-		Linking		outer = {.joins = lappend(list_copy(linking->joins), state)};
+		Linking		outer = {.joins = lappend(list_copy(linking->joins), state), .linked = linking->linked};
 
 		link_state(outerPlanState(state), &outer);
-		rest.done = outerPlanState(state);
 	}
-	return planstate_tree_walker(state, link_state, &rest);
+	return planstate_tree_walker(state, link_state, linking);
 }
 
 void
 link_join_filters(QueryDesc *query)
 {
 	MemoryContext caller;
-	Linking		linking = {0};
+	Bitmapset  *linked = NULL;
+	Linking		linking = {.linked = &linked};
 
 	if (query->planstate == NULL || !list_member_oid(query->plannedstmt->paramExecTypes, INTERNALOID))
 		return;

@@ -92,11 +92,7 @@ is_usable(const JoinFilter *filter)
 	return filter->ready && filter->above != NULL && filter->above->chgParam == NULL && !is_overfull(filter);
 }
 
-/*
- * A hash join may read an outer row before it builds, and stops if it then finds no inner
- * row.  If a filter of a join above dropped that row, the scan would read on, perhaps all
- * of the table, and conditions could fail for rows that are not read otherwise.
- */
+/* False while a lower join may read an outer row and then stop: see joins_that_stop(). */
 static inline bool
 lower_joins_built(const ProbeSite *site)
 {
@@ -210,7 +206,7 @@ judge_probe(ProbeSite *site)
 
 /*
  * May the row be in the result of the filter's join?  A row that passes before a filter is
- * ready takes the rows of its group with it.
+ * ready takes the rows of its group with it, so the filter is never used.
  */
 static inline bool
 passes(ProbeSite *site, const TupleTableSlot *slot)
@@ -223,7 +219,7 @@ passes(ProbeSite *site, const TupleTableSlot *slot)
 		unlikely(!lower_joins_built(site)))
 	{
 		site->filter->spoiled |= site->filter->plan->whole;
-		if (is_overfull(site->filter))
+		if (site->filter->spoiled || is_overfull(site->filter))
 			remove_probe(site);
 		return true;
 	}
@@ -268,7 +264,7 @@ site_of_call(FunctionCallInfo fcinfo)
 
 	if (likely(site != NULL))
 		return site;
-	if (PG_ARGISNULL(0))
+	if (PG_ARGISNULL(0) || PG_GETARG_POINTER(0) == NULL)
 		return NULL;
 	site = find_probe_site((JoinFilter *) PG_GETARG_POINTER(0), (FuncExpr *) call->fn_expr);
 	if (site == NULL || site->condition->scan->state->es_query_cxt != call->fn_mcxt)

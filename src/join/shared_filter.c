@@ -17,10 +17,17 @@
 #define MAX_SHARED_SIZE		(32 * 1024 * 1024)
 #define LEAST_SHARED_KEYS	100000	/* in 150 kB */
 
+typedef enum CopyState
+{
+	COPY_AWAITED,
+	COPY_COMPLETE,
+	COPY_NEVER					/* the filter got too many keys, or more than the copy has room for */
+} CopyState;
+
 struct SharedFilter
 {
 	pg_atomic_uint64 keys;
-	pg_atomic_uint32 copied;	/* true if it is a complete copy */
+	pg_atomic_uint32 copy;		/* a CopyState */
 	uint32		room;			/* of a copy, in blocks */
 	uint32		nblocks;
 };
@@ -134,16 +141,27 @@ filter_copy_size(const JoinFilter *filter)
 	return sizeof(SharedFilter) + BF_BLOCK_BYTES + (Size) blocks_of_copy(filter) * BF_BLOCK_BYTES;
 }
 
+static CopyState
+state_of_copy(SharedFilter *copy)
+{
+	return (CopyState) pg_atomic_read_u32(&copy->copy);
+}
+
 /* Copies a finished filter, unless that is done: its inner side does not change. */
 void
 publish_filter_copy(const JoinFilter *filter, SharedFilter *copy)
 {
-	if (!filter->ready || filter->shape.nblocks > copy->room || pg_atomic_read_u32(&copy->copied))
+	if (state_of_copy(copy) != COPY_AWAITED)
 		return;
+	if (!filter->ready || filter->shape.nblocks > copy->room)
+	{
+		pg_atomic_write_u32(&copy->copy, COPY_NEVER);
+		return;
+	}
 	memcpy(bits_of(copy), filter->bits, (Size) filter->shape.nblocks * BF_BLOCK_BYTES);
 	copy->nblocks = filter->shape.nblocks;
 	pg_write_barrier();
-	pg_atomic_write_u32(&copy->copied, true);
+	pg_atomic_write_u32(&copy->copy, COPY_COMPLETE);
 }
 
 /*
@@ -154,23 +172,29 @@ void
 initialize_filter_copy(JoinFilter *filter, SharedFilter *copy)
 {
 	pg_atomic_init_u64(&copy->keys, 0);
-	pg_atomic_init_u32(&copy->copied, false);
+	pg_atomic_init_u32(&copy->copy, COPY_AWAITED);
 	copy->room = blocks_of_copy(filter);
-	publish_filter_copy(filter, copy);
-	if (filter->plan->whole && !pg_atomic_read_u32(&copy->copied))
+	if (filter->ready || filter->given_up || filter->plan->whole)
+		publish_filter_copy(filter, copy);
+	if (filter->plan->whole && state_of_copy(copy) != COPY_COMPLETE)
 	{
 		filter->spoiled = true;
 		filter->ready = false;
 	}
 }
 
-/* In a worker: is the copy complete? */
+/* In a worker: is the copy complete?  If there will be none, the filter is given up. */
 bool
 receive_filter_copy(JoinFilter *filter)
 {
 	SharedFilter *copy = filter->awaited;
+	CopyState	state;
 
-	if (copy == NULL || filter->shared != NULL || !pg_atomic_read_u32(&copy->copied))
+	if (copy == NULL || filter->shared != NULL)
+		return false;
+	state = state_of_copy(copy);
+	filter->given_up = state == COPY_NEVER;
+	if (state != COPY_COMPLETE)
 		return false;
 	pg_read_barrier();
 	attach_shared_filter(filter, copy);

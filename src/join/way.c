@@ -258,7 +258,7 @@ may_end_within(const Join *join, const Plan *side)
 
 /*
  * May a join read one outer row, and then find that it has no inner row?  See
- * lower_joins_built() in probe.c.
+ * joins_that_stop() in link.c.
  */
 static bool
 may_peek(const Join *join)

@@ -1,7 +1,8 @@
 """Random queries with hash joins and merge joins, over tables whose keys have the traps of equality: integers of three widths, numerics
 that are equal in several scales, -0 and NaN, texts under a collation that ignores case, and NULL.
 
-A result has no order, and no column that shows which of several equal values it has.
+A result has no order, and no column that shows which of several equal values it has. A query sends a notice for each
+group: its key and a number that depends on all rows of the group.
 """
 
 import random
@@ -34,6 +35,8 @@ def tables():
     # keeps a relation away from workers, and so a Gather below its hash join
     yield """CREATE FUNCTION leader_only(int) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT LEAKPROOF PARALLEL RESTRICTED
         AS 'BEGIN RETURN $1; END'"""
+    yield """CREATE FUNCTION noted(key text, number int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+        AS 'BEGIN RAISE NOTICE ''%: %'', key, number; RETURN number; END'"""
     yield "CREATE SEQUENCE calls"
     yield "SELECT nextval('calls')"
     for salt, (table, (rows, keys)) in enumerate(ROWS.items()):
@@ -58,6 +61,7 @@ class Queries:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.names = 0
+        self.rescanned = False
 
     def one(self, *choices):
         return self.random.choice(choices)
@@ -80,8 +84,15 @@ class Queries:
     def leader_only(self, name):
         return f"leader_only({name}.v) < {self.random.randint(1, 9)}"
 
+    def noted(self, name, keys, number):
+        """Not where it would be for each row of another relation."""
+        if self.rescanned:
+            return f"({number})::int"
+        shown = ", ".join(SHOWN.get(key, "{}").format(key) for key in keys)
+        return f"noted(concat_ws(' ', '{name}', {shown}), ({number})::int)"
+
     def grouped(self, relation, name, keys):
-        computed = {"v": "count(*)::int AS v"}
+        computed = {"v": f"{self.noted(name, keys, 'count(*)')} AS v"}
         columns = ", ".join(c if c in keys else computed.get(c, f"min({c}) AS {c}") for c in COLUMNS)
         having = self.one("", "", " HAVING count(*) > 1")
         return (f"SELECT {columns} FROM {relation} AS {name} WHERE {self.condition(name)}"
@@ -90,7 +101,7 @@ class Queries:
     def windowed(self, relation, name, keys):
         columns = ", ".join(COLUMNS[:-1])
         total = self.one("count(*) OVER w", "sum(v) OVER w", "dense_rank() OVER (w ORDER BY v)")
-        return (f"SELECT {columns}, ({total})::int AS v FROM {relation} AS {name} WHERE {self.condition(name)}"
+        return (f"SELECT {columns}, {self.noted(name, keys, total)} AS v FROM {relation} AS {name} WHERE {self.condition(name)}"
                 f" WINDOW w AS (PARTITION BY {', '.join(keys)})")  # fmt: skip
 
     def subquery(self, depth):
@@ -137,6 +148,7 @@ class Queries:
         """One more relation in FROM, or a condition on those before."""
         left, right = self.random.choice(names), self.name()
         kind = self.random.choices(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LATERAL"], [8, 3, 2, 1, 2])[0]
+        rescanned, self.rescanned = self.rescanned, self.rescanned or kind == "LATERAL"
         if kind == "LATERAL":
             inner = self.name()
             text = (f" JOIN LATERAL (SELECT * FROM {self.relation(depth)} AS {inner} WHERE {inner}.v <= {left}.v"
@@ -146,6 +158,7 @@ class Queries:
             if kind == "JOIN":
                 text += f" AND {self.one(self.condition(right), self.condition(right), self.leader_only(right))}"
         names.append(right)
+        self.rescanned = rescanned
         return text
 
     def correlated(self, name, depth):
