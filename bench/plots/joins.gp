@@ -22,7 +22,21 @@ array names[rows] = ["below GROUP BY", "three large dimensions", "star of 20 %",
 array median[rows]
 array low[rows]
 array high[rows]
+shown(name) = strstrt(name, ";") == 0 ? name : name[1:strstrt(name, ";") - 1].",".name[strstrt(name, ";") + 1:*]
 is_query(name) = strcol(1) eq name."; 4 MB" && strcol(2) eq "CPU"
+
+shade = blue
+do for [i = 1:rows] {
+    if (names[i] eq "") {
+        shade = shade eq blue ? green : red
+    } else {
+        stats file using (is_query(names[i]) ? (low[i] = column(4), high[i] = column(5), median[i] = column(3)) : NaN) nooutput
+        set label 10 + i shown(names[i]) at graph 0, first i right offset -0.8, 0 textcolor rgb shade
+        set arrow 10 + i from low[i], i to high[i], i nohead linecolor rgb shade linewidth 2.5
+        set label 60 + i "" at median[i], i point pointtype 7 pointsize 0.5 linecolor rgb shade
+        set label 110 + i sprintf("%.2f", median[i]) at high[i], i left offset 0.7, 0 textcolor rgb muted
+    }
+}
 
 set margins screen 0.40, screen 0.97, screen 0.085, screen 0.905
 set xrange [0.7:10]
@@ -34,16 +48,4 @@ set border 1
 set grid noytics
 unset ytics
 set arrow 1 from 1, 0.4 to 1, rows + 0.6 nohead linecolor rgb muted linewidth 1.2
-shade = blue
-do for [i = 1:rows] {
-    if (names[i] eq "") {
-        shade = shade eq blue ? green : red
-    } else {
-        stats file using (is_query(names[i]) ? (low[i] = column(4), high[i] = column(5), median[i] = column(3)) : NaN) nooutput
-        set label 10 + i names[i] at graph 0, first i right offset -0.8, 0 textcolor rgb shade
-        set arrow 10 + i from low[i], i to high[i], i nohead linecolor rgb shade linewidth 2.5
-        set label 60 + i "" at median[i], i point pointtype 7 pointsize 0.5 linecolor rgb shade
-        set label 110 + i sprintf("%.2f", median[i]) at high[i], i left offset 0.7, 0 textcolor rgb muted
-    }
-}
 plot NaN
