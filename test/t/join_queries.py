@@ -185,10 +185,19 @@ class Queries:
         columns = ", ".join(f"{self.one(*names)}.{column}" for column in COLUMNS)
         return f"SELECT {columns} FROM {text} WHERE {' AND '.join(conditions)}"
 
+    def join_above_groups(self, depth):
+        """A query with all columns, of groups that a filter may leave out: its condition raises no error."""
+        groups, inner, name, key = self.name(), self.name(), self.name(), self.one("a", "b", "c")
+        below = self.one(self.table(), f"({self.join(depth - 1)})")
+        columns = ", ".join(f"{groups}.{column}" for column in COLUMNS)
+        return (f"SELECT {columns} FROM ({self.one(self.grouped, self.windowed)(below, name, [key])}) AS {groups}"
+                f" JOIN {self.one('small', 'tiny', 'large')} AS {inner} ON {groups}.{key} = {inner}.{key}"
+                f" AND {inner}.v < {self.random.randint(1, 9)}")  # fmt: skip
+
     def query(self):
         name = self.name()
         shown = [SHOWN.get(column, "{}").format(f"{name}.{column}") for column in COLUMNS]
-        source = self.join(2)
+        source = self.join_above_groups(2) if self.maybe(0.25) else self.join(2)
         if self.maybe(0.15):
             shown.append(self.correlated(name, 0))
         text = f"SELECT {', '.join(shown)} FROM ({source}) AS {name}"
