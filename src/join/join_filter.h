@@ -266,6 +266,7 @@ typedef struct ProbeSite
 	FuncExpr   *probe;			/* in the plan */
 	struct ProbedCondition *condition;
 	List	   *lower_joins;	/* HashJoinStates: see lower_joins_built() */
+	int			last_column;	/* that the probe needs */
 	bool		removed;
 	KeyHash		keys[MAX_JOIN_KEYS];
 
@@ -287,7 +288,6 @@ typedef struct ProbedCondition
 {
 	PlanState  *scan;
 	ExprState  *rest;			/* the other clauses, or NULL */
-	int			last_column;	/* that a probe needs */
 	int			nsites;
 	ProbeSite	sites[FLEXIBLE_ARRAY_MEMBER];
 } ProbedCondition;
@@ -301,8 +301,7 @@ extern JoinFilter *filter_of_probe(const EState *estate, const FuncExpr *probe);
 /* The site of a probe, or NULL if its scan is not linked. */
 extern ProbeSite *find_probe_site(const JoinFilter *filter, const FuncExpr *probe);
 
-/* Returns the last column that the probe needs. */
-extern int	start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe);
+extern void start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe);
 extern Datum eval_probes(ExprState *state, ExprContext *econtext, bool *is_null);
 
 /* Tells filters which scans probe them, after ExecutorStart. */
@@ -377,10 +376,12 @@ typedef struct Sides
 typedef struct Candidate
 {
 	Sides		sides;
+	const List *rtable;			/* of the statement */
 	Way			way;
 	bool		compiled;		/* JIT compiles conditions */
 	double		keys;			/* inner rows, of all processes that share */
 	double		build_price;	/* of an inner row */
+	double		fixed_price;	/* for any number of rows that are probed */
 	double		price;			/* of a row that is probed */
 	double		saving;			/* of one that is dropped */
 	double		most_passing;	/* share of the rows, for it to pay */
@@ -397,6 +398,9 @@ extern bool should_pay(const Candidate *candidate, double left);
 
 /* The column that an expression is but for its type's name, or NULL. */
 extern Var *plain_column(Node *expression);
+
+/* The last column of a scan that clauses read, beside what subplans read; 0 for none. */
+extern int	last_column_of(const List *clauses);
 
 extern List *child_plans(const Plan *plan);
 extern bool is_harmless_scan(const Plan *plan);

@@ -32,21 +32,18 @@ filter_of(const EState *estate, Node *clause)
 }
 
 /*
- * The condition without its probes, for the time when they are removed.  One with subplans
- * is not compiled a second time, because their states are listed in the scan's: then the
- * calls of the probes stay in it.
+ * The condition without its probes.  If it is only for the time when they are removed, JIT
+ * would compile it with the query for nothing.
  */
 static ExprState *
-init_rest(List *rest, PlanState *scan)
+init_rest(List *rest, PlanState *scan, bool is_used)
 {
 	EState	   *estate = scan->state;
 	int			jit_flags = estate->es_jit_flags;
 	ExprState  *result;
 
-	if (is_subplan((Node *) rest, NULL))
-		return scan->qual;
-	/* JIT would compile it with the query, used or not */
-	estate->es_jit_flags = 0;
+	if (!is_used)
+		estate->es_jit_flags = 0;
 	result = ExecInitQual(rest, scan);
 	estate->es_jit_flags = jit_flags;
 	return result;
@@ -92,6 +89,31 @@ joins_that_stop(const JoinFilter *filter, const List *joins)
 	return result;
 }
 
+/*
+ * Gives a scan a condition of ours where that is faster: if it has nothing but probes, or
+ * these need more columns than the other clauses, all of which the interpreter would extract
+ * before the first clause.  A condition with subplans is not compiled a second
+ * time, because their states are listed in the scan's: the calls of the probes stay in it.
+ */
+static void
+set_conditions(ProbedCondition *condition, List *rest)
+{
+	int			last_column = 0;
+	bool		replaces;
+
+	if (is_subplan((Node *) rest, NULL))
+	{
+		condition->rest = condition->scan->qual;
+		return;
+	}
+	for (int i = 0; i < condition->nsites; i++)
+		last_column = Max(last_column, condition->sites[i].last_column);
+	replaces = rest == NIL || last_column > last_column_of(rest);
+	condition->rest = init_rest(rest, condition->scan, replaces);
+	if (replaces)
+		set_condition(condition);
+}
+
 static void
 link_scan(PlanState *scan, const List *joins)
 {
@@ -104,7 +126,6 @@ link_scan(PlanState *scan, const List *joins)
 	{
 		JoinFilter *filter = filter_of(scan->state, lfirst(cell));
 		ProbeSite  *site;
-		int			last_column;
 
 		if (filter == NULL)
 		{
@@ -117,14 +138,10 @@ link_scan(PlanState *scan, const List *joins)
 		site = &condition->sites[condition->nsites++];
 		site->condition = condition;
 		site->lower_joins = joins_that_stop(filter, joins);
-		last_column = start_probe(site, filter, as_probe(lfirst(cell)));
-		condition->last_column = Max(condition->last_column, last_column);
+		start_probe(site, filter, as_probe(lfirst(cell)));
 	}
-	if (condition == NULL)
-		return;
-	condition->rest = init_rest(rest, scan);
-	if (condition->rest == NULL)
-		set_condition(condition);
+	if (condition != NULL)
+		set_conditions(condition, rest);
 }
 
 /*

@@ -33,6 +33,7 @@ typedef struct Walk
 	Oid			probe;			/* the function */
 	bool		has_barrier;	/* see is_trusted_hash() */
 	int			last_node_id;
+	double		most_rows;		/* of a scan */
 	List	   *init_plans;		/* SubPlans */
 	Bitmapset  *steady;			/* parameters that never change */
 	List	   *candidates;		/* that should pay alone, or are forced */
@@ -270,7 +271,11 @@ may_build_first(const Sides *sides)
 		(join_filters == JOIN_FILTERS_FORCE || hash->total_cost <= SHORTCUT_SHARE * outer->total_cost);
 }
 
-/* Is a filter of these keys possible, and should it pay? */
+/*
+ * Is a filter of these keys possible, and should it pay?  Volatile functions must be called
+ * as often as without a filter, also where that depends on whether the join reads its outer
+ * or its inner side first.
+ */
 static bool
 try_keys(Walk *walk, const Sides *sides, const JoinKeys *keys)
 {
@@ -278,6 +283,7 @@ try_keys(Walk *walk, const Sides *sides, const JoinKeys *keys)
 	Way		   *way = &candidate->way;
 
 	candidate->sides = *sides;
+	candidate->rtable = walk->stmt->rtable;
 	candidate->compiled = (walk->stmt->jitFlags & PGJIT_PERFORM) != 0;
 	way->keys = keys;
 	way->parameters = bms_difference(sides->inner->extParam, walk->steady);
@@ -292,7 +298,8 @@ try_keys(Walk *walk, const Sides *sides, const JoinKeys *keys)
 	if (way->places == NIL || (way->blocking && !may_build_first(sides)))
 		return false;
 	price_candidate(candidate);
-	if (!should_pay(candidate, 1))
+	if (!should_pay(candidate, 1) ||
+		has_volatile_subtree(walk->stmt, sides->outer) || has_volatile_subtree(walk->stmt, sides->inner))
 		return false;
 	walk->candidates = lappend(walk->candidates, candidate);
 	return true;
@@ -341,19 +348,13 @@ find_sides(Sides *sides, Plan *plan)
 	}
 }
 
-/*
- * All keys in one filter if one place can have them, otherwise the first that works alone.
- * Volatile functions must be called as often as without a filter, also where that depends
- * on whether the join reads its outer or its inner side first.
- */
+/* All keys in one filter if one place can have them, otherwise the first that works alone. */
 static void
 consider_join(Walk *walk, const Sides *sides)
 {
 	JoinKeys   *all = palloc0(sizeof(JoinKeys));
 	int			added = 0;
 
-	if (has_volatile_subtree(walk->stmt, sides->outer) || has_volatile_subtree(walk->stmt, sides->inner))
-		return;
 	for (int i = 0; i < sides->nkeys && added < MAX_JOIN_KEYS; i++)
 		added += add_key(walk, all, sides, i);
 	if (added > 0 && try_keys(walk, sides, all))
@@ -402,7 +403,7 @@ find_steady_parameters(Walk *walk)
 	}
 }
 
-/* Notes node ids, InitPlans and the parameters of EvalPlanQual; is there a join? */
+/* Notes node ids, rows, InitPlans and the parameters of EvalPlanQual; is there a join? */
 static bool
 survey_plan(Walk *walk, const Plan *plan)
 {
@@ -417,10 +418,20 @@ survey_plan(Walk *walk, const Plan *plan)
 		walk->steady = bms_add_member(walk->steady, ((const ModifyTable *) plan)->epqParam);
 	else if (IsA(plan, LockRows))
 		walk->steady = bms_add_member(walk->steady, ((const LockRows *) plan)->epqParam);
+	if (children == NIL || IsA(plan, SubqueryScan))
+		walk->most_rows = Max(walk->most_rows, plan->plan_rows);
 	foreach(cell, children)
 		found |= survey_plan(walk, lfirst(cell));
 	list_free(children);
 	return found;
+}
+
+/* Has no scan the rows for a filter?  Those of a parallel scan are of one process. */
+static bool
+all_scans_are_small(const Walk *walk)
+{
+	return join_filters == JOIN_FILTERS_ON && !walk->stmt->parallelModeNeeded &&
+		walk->most_rows < join_filter_min_rows;
 }
 
 static int
@@ -485,7 +496,7 @@ place_join_filters(PlannedStmt *stmt)
 		if (lfirst(cell) != NULL)
 			has_join |= survey_plan(&walk, lfirst(cell));
 	}
-	if (!has_join || !OidIsValid(walk.probe = get_probe_function()))
+	if (!has_join || all_scans_are_small(&walk) || !OidIsValid(walk.probe = get_probe_function()))
 		return;
 	walk.has_barrier = has_security_barrier(stmt);
 	find_steady_parameters(&walk);

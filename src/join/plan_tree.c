@@ -53,7 +53,7 @@ typedef struct Search
 	bool		any_change;		/* also what may differ between rescans */
 	bool		order_matters;	/* the result depends on the order of the rows */
 	bool		in_workers;		/* which begin anew at each rescan */
-	Bitmapset **clean;			/* two sets of subplans in which nothing was found, by any_change */
+	Bitmapset **clean;			/* subplans without it, by any_change */
 } Search;
 
 static bool find_in_plan(const Search *search, const Plan *plan);

@@ -8,12 +8,17 @@
  */
 #include "pg/pg_compat.h"
 
+#include "access/htup_details.h"
 #include "access/transam.h"
+#include "catalog/pg_class.h"
 #include "join/join_filter.h"
 #include "miscadmin.h"
+#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #define PROBE_PRICE			16	/* of a row with an integer */
+#define COLUMN_PRICE		2.5 /* of a column that only the probe needs */
 #define LARGE_PROBE_PRICE	60	/* by a filter that fast caches do not hold */
 #define HASH_PRICE			100 /* of another key, which may be toasted */
 #define OTHER_HASH_PRICE	500 /* of a key of an extension's type */
@@ -21,6 +26,7 @@
 #define BUILD_PRICE			20	/* of an inner row */
 #define COMPILE_PRICE		600000	/* of a scan's only condition, by JIT */
 #define LONGER_PRICE		200000	/* of a longer condition */
+#define CONDITION_PRICE		1.5 /* of a row that other clauses drop */
 #define TINY_JOIN_SAVES		30
 #define JOIN_SAVES			45
 #define LARGE_JOIN_SAVES	300 /* by a table beyond the caches, or on disk */
@@ -30,6 +36,7 @@
 #define BLOCKING_SAVES		150 /* one of them sorts, groups or hashes */
 #define MOST_PASSING		0.85	/* share of the rows, at most */
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
+#define PROCESSES			2	/* that run a parallel scan, as a rule */
 #define MERGE_RATIO			10	/* of outer to inner rows: see may_guess() */
 
 #define TINY_TABLE			(512 * 1024)	/* bytes */
@@ -72,6 +79,22 @@ price_of_probe(double keys, double hashes)
 	Size		bytes = (Size) blocks_for_keys(keys, MaxAllocHugeSize) * BF_BLOCK_BYTES;
 
 	return hashes + (bytes > LARGE_FILTER ? LARGE_PROBE_PRICE : PROBE_PRICE);
+}
+
+/*
+ * The columns before a key are extracted from each row that is probed.  The join would do
+ * that for rows that reach it, and a scan that computes its result for all.
+ */
+static double
+price_of_columns(const Candidate *candidate)
+{
+	const Place *place = linitial(candidate->way.places);
+	int			last = last_column_of(place->keys);
+	int			more = last - last_column_of(place->scan->qual);
+
+	if (more <= 0 || list_length(place->scan->targetlist) < last)
+		return 0;
+	return COLUMN_PRICE * more * Max(0, 1 - candidate->sides.outer->plan_rows / Max(1, candidate->way.scan_rows));
 }
 
 /* The work of a join for an outer row. */
@@ -152,6 +175,43 @@ price_of_compiling(const Candidate *candidate)
 	return price;
 }
 
+static double
+rows_of_table(Oid table)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+	double		rows;
+
+	if (!HeapTupleIsValid(tuple))
+		return 0;
+	rows = Max(0, ((Form_pg_class) GETSTRUCT(tuple))->reltuples);
+	ReleaseSysCache(tuple);
+	return rows;
+}
+
+/*
+ * The rows that the scans' other clauses drop where the probe needs more columns than these:
+ * then the scan has a condition of ours, see set_conditions() in link.c.
+ */
+static double
+rows_dropped_before(const Candidate *candidate)
+{
+	double		rows = 0;
+	ListCell   *cell;
+
+	foreach(cell, candidate->way.places)
+	{
+		const Place *place = lfirst(cell);
+		const Plan *scan = place->scan;
+		int			processes = scan->parallel_aware ? PROCESSES : 1;
+
+		if (!IsA(scan, SeqScan) || scan->qual == NIL || last_column_of(place->keys) <= last_column_of(scan->qual))
+			continue;
+		rows += Max(0, rows_of_table(rt_fetch(((const Scan *) scan)->scanrelid, candidate->rtable)->relid) / processes -
+					scan->plan_rows);
+	}
+	return rows;
+}
+
 void
 price_candidate(Candidate *candidate)
 {
@@ -160,7 +220,8 @@ price_candidate(Candidate *candidate)
 
 	candidate->keys = total_inner_rows(sides);
 	candidate->build_price = BUILD_PRICE + hashes;
-	candidate->price = price_of_probe(candidate->keys, hashes);
+	candidate->price = price_of_probe(candidate->keys, hashes) + price_of_columns(candidate);
+	candidate->fixed_price = price_of_compiling(candidate) + CONDITION_PRICE * rows_dropped_before(candidate);
 	candidate->saving = saving_of_row(candidate, hashes);
 	candidate->most_passing = Max(0, Min(MOST_PASSING, 1 - candidate->price / candidate->saving));
 	candidate->passing = expected_passing(candidate);
@@ -179,5 +240,5 @@ should_pay(const Candidate *candidate, double left)
 	return rows >= join_filter_min_rows && fits_join_filter(inner_rows) &&
 		candidate->passing <= candidate->most_passing &&
 		rows * ((1 - candidate->passing) * candidate->saving - candidate->price) >=
-		inner_rows * candidate->build_price + price_of_compiling(candidate);
+		inner_rows * candidate->build_price + candidate->fixed_price;
 }

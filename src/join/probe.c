@@ -4,8 +4,7 @@
  *
  * In the plan a probe is a call of an SQL function at the end of the scan's condition.  It
  * passes all rows where the scan is not linked to the filter, as in EvalPlanQual.  A linked
- * scan without other clauses has a condition of ours instead, which saves the steps of the
- * expression interpreter.
+ * scan may have a condition of ours instead: see set_conditions() in link.c.
  *
  * A probe passes a row unless the filter proves that its join drops it.  It counts what it
  * drops, and a probe that does not pay pauses and is at last removed.
@@ -42,7 +41,7 @@ start_window(ProbeSite *site)
 	site->seen = site->passed = 0;
 }
 
-int
+void
 start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe)
 {
 	site->filter = filter;
@@ -50,7 +49,7 @@ start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe)
 	site->next_pause = (uint32) Min((uint64) join_filter_window * WINDOWS_PER_PAUSE, LONGEST_PAUSE);
 	start_window(site);
 	filter->probes = lappend(filter->probes, site);
-	return prepare_keys(site->keys, filter->plan, true, list_copy_tail(probe->args, 1));
+	site->last_column = prepare_keys(site->keys, filter->plan, true, list_copy_tail(probe->args, 1));
 }
 
 JoinFilter *
@@ -235,7 +234,10 @@ passes(ProbeSite *site, const TupleTableSlot *slot)
 	return result;
 }
 
-/* The condition of a linked scan that has only probes, as an ExprStateEvalFunc. */
+/*
+ * The condition of a linked scan, as an ExprStateEvalFunc.  A row's columns are extracted
+ * only as far as the next clause needs.
+ */
 Datum
 eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
 {
@@ -243,10 +245,14 @@ eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
 	TupleTableSlot *slot = econtext->ecxt_scantuple;
 
 	*is_null = false;
-	slot_getsomeattrs(slot, condition->last_column);
+	if (condition->rest != NULL && !DatumGetBool(ExecEvalExpr(condition->rest, econtext, is_null)))
+		return BoolGetDatum(false);
 	for (int i = 0; i < condition->nsites; i++)
 	{
-		if (!passes(&condition->sites[i], slot))
+		ProbeSite  *site = &condition->sites[i];
+
+		slot_getsomeattrs(slot, site->last_column);
+		if (!passes(site, slot))
 			return BoolGetDatum(false);
 	}
 	return BoolGetDatum(true);

@@ -21,7 +21,7 @@ typedef enum CopyState
 {
 	COPY_AWAITED,
 	COPY_COMPLETE,
-	COPY_NEVER					/* the filter got too many keys, or more than the copy has room for */
+	COPY_NEVER					/* too many keys for the filter or the copy */
 } CopyState;
 
 struct SharedFilter

@@ -36,6 +36,31 @@ plain_column(Node *expression)
 	return (Var *) expression;
 }
 
+static bool
+find_last_column(Node *node, void *context)
+{
+	int		   *last = context;
+
+	if (node == NULL || IsA(node, SubPlan))
+		return false;
+	if (IsA(node, Var))
+	{
+		int			column = ((const Var *) node)->varattno;
+
+		*last = Max(*last, column == 0 ? MaxTupleAttributeNumber : column);
+	}
+	return expression_tree_walker(node, find_last_column, context);
+}
+
+int
+last_column_of(const List *clauses)
+{
+	int			result = 0;
+
+	find_last_column((Node *) clauses, &result);
+	return result;
+}
+
 /*
  * Columns of a plan's result, as the plan computes them: in terms of its input.  NIL if one
  * is more than a column.

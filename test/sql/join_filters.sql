@@ -209,10 +209,26 @@ SELECT * FROM (SELECT item, count(*) FROM no_sale GROUP BY item) AS s
 	JOIN (SELECT 10 / (id - 500) + id AS id FROM item OFFSET 0) AS i ON s.item = i.id;
 RESET enable_sort;
 RESET enable_hashagg;
+-- the columns before a key cost, if most rows do not reach the join
+CREATE TABLE wide_sale AS SELECT i % 1000 AS shop, 1 AS c1, 1 AS c2, 1 AS c3, 1 AS c4, 1 AS c5, 1 AS c6, 1 AS c7, 1 AS c8,
+	1 AS c9, 1 AS c10, 1 AS c11, 1 AS c12, 1 AS c13, 1 AS c14, 1 AS c15, 1 AS c16, 1 AS c17, 1 AS c18, 1 AS c19, 1 AS c20,
+	1 AS c21, 1 AS c22, 1 AS c23, 1 AS c24, 1 AS c25, 1 AS c26, 1 AS c27, 1 AS c28, 1 AS c29, 1 AS c30,
+	i % 1000 AS item FROM generate_series(1, 100000) AS i;
+ANALYZE wide_sale;
+SET bloomtype.join_filters = on;
+SELECT * FROM probing('SELECT FROM wide_sale AS s JOIN item ON s.item = item.id WHERE kind = 3');
+SELECT * FROM probing('SELECT FROM wide_sale AS s JOIN item ON s.item = item.id WHERE kind = 3 AND shop < 30');
+SELECT * FROM probing('SELECT FROM wide_sale AS s JOIN item ON s.item = item.id WHERE kind < 5
+	AND NOT EXISTS (SELECT FROM item AS i WHERE i.id = s.shop AND i.kind > 0)');
+SELECT * FROM probing('SELECT FROM wide_sale AS s JOIN item ON s.c1 = item.id WHERE kind < 5
+	AND NOT EXISTS (SELECT FROM item AS i WHERE i.id = s.shop AND i.kind > 0)');
+SET bloomtype.join_filters = force;
 -- a probe that does not pay is removed, and the rest of the condition stays
 SET bloomtype.join_filter_window = 10;
 SELECT * FROM figures('SELECT FROM sale JOIN item ON sale.item = item.id WHERE price > 2');
 SELECT count(*) FROM sale JOIN item ON sale.item = item.id WHERE price > 2;
+SELECT removed FROM figures('SELECT FROM sale JOIN item ON sale.item = item.id WHERE sale.id > 2');
+SELECT count(*) FROM sale JOIN item ON sale.item = item.id WHERE sale.id > 2;
 -- below a group only if it has dropped no row
 SELECT * FROM figures('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s JOIN item ON item.id = s.item');
 SELECT removed FROM figures('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s

@@ -16,17 +16,19 @@ from tap import note, ok, same
 
 QUERIES = int(os.environ.get("JOIN_QUERIES", "400"))
 SEED = int(os.environ.get("JOIN_SEED", "1"))
-Session.settings = """SET client_min_messages = error; SET statement_timeout = '3s'; SET jit = off;
+Session.settings = """SET client_min_messages = error; SET statement_timeout = '60s'; SET jit = off;
     SET min_parallel_table_scan_size = 0; SET min_parallel_index_scan_size = 0;
     SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; LOAD 'bloomtype';"""
 RESULT_OF_TIMEOUT = "57014"
 
 
-def outcome(session, query):
+def outcome(session, query, timeout):
     """The rows in an order of their own, or the SQLSTATE, and how often the query called the sequence."""
     session.notices.clear()
     before = session.ask("SELECT last_value FROM calls")
+    session.ask(f"SET statement_timeout = '{timeout}'")
     rows, state = session.attempt(query)
+    session.ask("RESET statement_timeout")
     after = session.ask("SELECT last_value FROM calls")
     return (state, sorted(rows), int(after[0]) - int(before[0]))
 
@@ -59,12 +61,12 @@ def compare(seed, counts):
             session.ask("SET force_parallel_mode = on" if session.connection.info.server_version < 160000
                         else "SET debug_parallel_query = on")  # fmt: skip
         session.ask("SET client_min_messages = notice")
-        expected, groups = outcome(session, query), set(session.notices)
+        expected, groups = outcome(session, query, "3s"), set(session.notices)
         counts["compared"] += expected[0] == "00000"
         if expected[0] == RESULT_OF_TIMEOUT:
             return None
-        session.ask("SET statement_timeout = '60s'; " + "; ".join(queries.filter_settings()))
-        got, cuts = outcome(session, query), cut(set(session.notices), groups)
+        session.ask("; ".join(queries.filter_settings()))
+        got, cuts = outcome(session, query, "60s"), cut(set(session.notices), groups)
         counts["groups"] += len(session.notices)
         if expected[0] == "00000" and queries.maybe(0.25):
             plan = session.explain(query, ", ANALYZE, TIMING off")
