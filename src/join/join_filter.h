@@ -304,6 +304,9 @@ extern ProbeSite *find_probe_site(const JoinFilter *filter, const FuncExpr *prob
 extern void start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe);
 extern Datum eval_probes(ExprState *state, ExprContext *econtext, bool *is_null);
 
+/* Is a condition with these other clauses replaced, if probes need columns up to this one? */
+extern bool needs_own_condition(const List *rest, int last_column);
+
 /* Tells filters which scans probe them, after ExecutorStart. */
 extern void link_join_filters(QueryDesc *query);
 

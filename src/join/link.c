@@ -68,7 +68,7 @@ set_condition(ProbedCondition *condition)
  * and stop if they then find no inner row.  If the filter dropped that row, the scan would
  * read on, perhaps all of the table, and conditions could fail for rows that are not read
  * otherwise.  A join that keeps its outer rows never stops.  The way of a filter of whole
- * groups has none, but for a Parallel Hash that is run without workers.
+ * groups has none, but for a Parallel Hash that is run without workers: it may read on.
  *
  * The joins are HashJoinStates that have the scan on their outer side, the uppermost first.
  */
@@ -90,11 +90,17 @@ joins_that_stop(const JoinFilter *filter, const List *joins)
 }
 
 /*
- * Gives a scan a condition of ours where that is faster: if it has nothing but probes, or
- * these need more columns than the other clauses, all of which the interpreter would extract
- * before the first clause.  A condition with subplans is not compiled a second
- * time, because their states are listed in the scan's: the calls of the probes stay in it.
+ * A scan has a condition of ours if it has nothing but probes, or these need more columns
+ * than the other clauses, all of which the interpreter would extract before the first
+ * clause.  A condition with subplans is not compiled a second time, because their states are
+ * listed in the scan's: the calls of the probes stay in it.
  */
+bool
+needs_own_condition(const List *rest, int last_column)
+{
+	return rest == NIL || (last_column > last_column_of(rest) && !is_subplan((Node *) rest, NULL));
+}
+
 static void
 set_conditions(ProbedCondition *condition, List *rest)
 {
@@ -108,7 +114,7 @@ set_conditions(ProbedCondition *condition, List *rest)
 	}
 	for (int i = 0; i < condition->nsites; i++)
 		last_column = Max(last_column, condition->sites[i].last_column);
-	replaces = rest == NIL || last_column > last_column_of(rest);
+	replaces = needs_own_condition(rest, last_column);
 	condition->rest = init_rest(rest, condition->scan, replaces);
 	if (replaces)
 		set_condition(condition);
@@ -208,10 +214,15 @@ static bool
 link_state(PlanState *state, void *context)
 {
 	Linking    *linking = context;
+	int			id;
 
-	if (state == NULL || bms_is_member(state->plan->plan_node_id, *linking->linked))
+	if (state == NULL)
 		return false;
-	*linking->linked = bms_add_member(*linking->linked, state->plan->plan_node_id);
+	/* 0 is the top of the plan, and perhaps a node of another extension */
+	id = Max(0, state->plan->plan_node_id);
+	if (id > 0 && bms_is_member(id, *linking->linked))
+		return false;
+	*linking->linked = bms_add_member(*linking->linked, id);
 	if (IsA(state, HashJoinState) || IsA(state, MergeJoinState))
 		link_join((JoinState *) state, list_length(linking->joins));
 	link_scan(state, linking->joins);

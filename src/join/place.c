@@ -33,7 +33,7 @@ typedef struct Walk
 	Oid			probe;			/* the function */
 	bool		has_barrier;	/* see is_trusted_hash() */
 	int			last_node_id;
-	double		most_rows;		/* of a scan */
+	double		scan_rows;		/* of all scans */
 	List	   *init_plans;		/* SubPlans */
 	Bitmapset  *steady;			/* parameters that never change */
 	List	   *candidates;		/* that should pay alone, or are forced */
@@ -418,20 +418,20 @@ survey_plan(Walk *walk, const Plan *plan)
 		walk->steady = bms_add_member(walk->steady, ((const ModifyTable *) plan)->epqParam);
 	else if (IsA(plan, LockRows))
 		walk->steady = bms_add_member(walk->steady, ((const LockRows *) plan)->epqParam);
-	if (children == NIL || IsA(plan, SubqueryScan))
-		walk->most_rows = Max(walk->most_rows, plan->plan_rows);
+	if (children == NIL || IsA(plan, SubqueryScan) || IsA(plan, BitmapHeapScan) || IsA(plan, ForeignScan))
+		walk->scan_rows += plan->plan_rows;
 	foreach(cell, children)
 		found |= survey_plan(walk, lfirst(cell));
 	list_free(children);
 	return found;
 }
 
-/* Has no scan the rows for a filter?  Those of a parallel scan are of one process. */
+/* Have all scans too few rows for a filter?  Those of a parallel scan are of one process. */
 static bool
 all_scans_are_small(const Walk *walk)
 {
 	return join_filters == JOIN_FILTERS_ON && !walk->stmt->parallelModeNeeded &&
-		walk->most_rows < join_filter_min_rows;
+		walk->scan_rows < join_filter_min_rows;
 }
 
 static int

@@ -24,7 +24,7 @@
 #define OTHER_HASH_PRICE	500 /* of a key of an extension's type */
 #define LOCALE_HASH_PRICE	2000	/* under a nondeterministic collation */
 #define BUILD_PRICE			20	/* of an inner row */
-#define COMPILE_PRICE		600000	/* of a scan's only condition, by JIT */
+#define COMPILE_PRICE		600000	/* of a condition of ours, by JIT */
 #define LONGER_PRICE		200000	/* of a longer condition */
 #define CONDITION_PRICE		1.5 /* of a row that other clauses drop */
 #define TINY_JOIN_SAVES		30
@@ -171,7 +171,11 @@ price_of_compiling(const Candidate *candidate)
 	if (!candidate->compiled)
 		return 0;
 	foreach(cell, candidate->way.places)
-		price += ((const Place *) lfirst(cell))->scan->qual == NIL ? COMPILE_PRICE : LONGER_PRICE;
+	{
+		const Place *place = lfirst(cell);
+
+		price += needs_own_condition(place->scan->qual, last_column_of(place->keys)) ? COMPILE_PRICE : LONGER_PRICE;
+	}
 	return price;
 }
 
@@ -188,10 +192,7 @@ rows_of_table(Oid table)
 	return rows;
 }
 
-/*
- * The rows that the scans' other clauses drop where the probe needs more columns than these:
- * then the scan has a condition of ours, see set_conditions() in link.c.
- */
+/* The rows that other clauses drop of scans that get a condition of ours. */
 static double
 rows_dropped_before(const Candidate *candidate)
 {
@@ -203,11 +204,13 @@ rows_dropped_before(const Candidate *candidate)
 		const Place *place = lfirst(cell);
 		const Plan *scan = place->scan;
 		int			processes = scan->parallel_aware ? PROCESSES : 1;
+		Oid			table;
 
-		if (!IsA(scan, SeqScan) || scan->qual == NIL || last_column_of(place->keys) <= last_column_of(scan->qual))
+		if (!IsA(scan, SeqScan) || scan->qual == NIL ||
+			!needs_own_condition(scan->qual, last_column_of(place->keys)))
 			continue;
-		rows += Max(0, rows_of_table(rt_fetch(((const Scan *) scan)->scanrelid, candidate->rtable)->relid) / processes -
-					scan->plan_rows);
+		table = rt_fetch(((const Scan *) scan)->scanrelid, candidate->rtable)->relid;
+		rows += Max(0, rows_of_table(table) / processes - scan->plan_rows) * (place->gather != NULL ? processes : 1);
 	}
 	return rows;
 }

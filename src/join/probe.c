@@ -4,7 +4,7 @@
  *
  * In the plan a probe is a call of an SQL function at the end of the scan's condition.  It
  * passes all rows where the scan is not linked to the filter, as in EvalPlanQual.  A linked
- * scan may have a condition of ours instead: see set_conditions() in link.c.
+ * scan may have a condition of ours instead: see needs_own_condition().
  *
  * A probe passes a row unless the filter proves that its join drops it.  It counts what it
  * drops, and a probe that does not pay pauses and is at last removed.
@@ -107,11 +107,12 @@ lower_joins_built(const ProbeSite *site)
 
 /* False if the filter proves that no inner row has these keys. */
 static inline bool
-may_match(ProbeSite *site, const TupleTableSlot *slot)
+may_match(ProbeSite *site, TupleTableSlot *slot)
 {
 	const JoinFilter *filter = site->filter;
 	uint64		hash;
 
+	slot_getsomeattrs(slot, site->last_column);
 	return hash_keys(site->keys, filter->nkeys, slot, &hash) &&
 		bf_test_all(filter->bits + bf_block_offset(&filter->shape, hash), BF_BLOCK_BITS, JOIN_FILTER_K, hash);
 }
@@ -208,7 +209,7 @@ judge_probe(ProbeSite *site)
  * ready takes the rows of its group with it, so the filter is never used.
  */
 static inline bool
-passes(ProbeSite *site, const TupleTableSlot *slot)
+passes(ProbeSite *site, TupleTableSlot *slot)
 {
 	bool		result;
 
@@ -249,10 +250,7 @@ eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
 		return BoolGetDatum(false);
 	for (int i = 0; i < condition->nsites; i++)
 	{
-		ProbeSite  *site = &condition->sites[i];
-
-		slot_getsomeattrs(slot, site->last_column);
-		if (!passes(site, slot))
+		if (!passes(&condition->sites[i], slot))
 			return BoolGetDatum(false);
 	}
 	return BoolGetDatum(true);

@@ -81,6 +81,9 @@ RESET join_collapse_limit;
 -- not the second filter of a scan, if the first is expected to leave it few rows
 SET bloomtype.join_filter_min_rows = 5000;
 SELECT plan_of('SELECT count(*) FROM sale JOIN item ON sale.item = item.id JOIN shop ON sale.shop = shop.id WHERE kind = 3 AND town = 3');
+-- the rows of all scans of a filter count
+SET bloomtype.join_filter_min_rows = 3000;
+SELECT * FROM probing('SELECT FROM part JOIN item ON part.k = item.id WHERE kind = 3');
 RESET bloomtype.join_filter_min_rows;
 
 SET bloomtype.join_filters = force;
