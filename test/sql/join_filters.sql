@@ -187,7 +187,7 @@ SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY i
 	JOIN (SELECT * FROM item TABLESAMPLE system (50) REPEATABLE (1)) AS i ON s.item = i.id');
 SET enable_mergejoin = on;
 SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
-	JOIN (SELECT a.kind FROM item AS a JOIN item AS b USING (id) ORDER BY id LIMIT 5) AS i ON s.item = i.kind');
+	JOIN (SELECT a.kind FROM item AS a JOIN sale AS b USING (id) ORDER BY id LIMIT 5) AS i ON s.item = i.kind');
 SET enable_mergejoin = off;
 SELECT * FROM probing('SELECT (SELECT count(*) FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s
 	JOIN (SELECT id FROM item WHERE kind = (SELECT min(kind) FROM item WHERE kind > town) OFFSET 0) AS i
