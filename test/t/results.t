@@ -33,6 +33,7 @@ COLUMNS = {
                  "standard_deviation expected_standard_deviation",
     "accuracy_sql": "layout rate_asked capacity_elements seed elements overlap_of_set figure probes from_sql from_core",
     "machine": "name bytes",
+    "joins": "case metric median low high goal verdict",
     "peers_*": "case peer elements metric unit minimum median maximum ratio_minimum ratio_median ratio_maximum",
 }  # fmt: skip
 SVG = "{http://www.w3.org/2000/svg}"

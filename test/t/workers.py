@@ -18,7 +18,7 @@ CONCURRENT = {"40001", "40P01", "55P03"}
 # What DML may meet as well: keys that are there, rows whose partition is detached.
 DML = {"23505", "23514"}
 # What owners may meet as well: objects that the other has dropped, made or is detaching.
-DDL = {"23514", "42704", "42P01", "42P07", "42P16", "42P17", "42809", "55000", "55006"}
+DDL = {"23505", "23514", "42704", "42P01", "42P07", "42P16", "42P17", "42809", "55000", "55006"}
 # Internal errors of PostgreSQL itself: INSERT ... ON CONFLICT beside REINDEX CONCURRENTLY, and when owners meet.
 ARBITER_RACE = "invalid arbiter index list"
 CATALOG_RACES = "tuple concurrently", "could not open relation with OID", "cache lookup failed", "could not find"
