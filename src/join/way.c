@@ -10,6 +10,7 @@
  */
 #include "pg/pg_compat.h"
 
+#include "access/htup_details.h"
 #include "join/join_filter.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
