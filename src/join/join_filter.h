@@ -101,7 +101,7 @@ typedef struct JoinFilter
 	int			nkeys;
 	PlanState  *above;			/* the Hash or Sort, once linked */
 	List	   *probes;			/* ProbeSites */
-	int			depth;			/* hash joins that it is on the outer side of */
+	int			depth;			/* joins of Linking at its own join */
 
 	bool		ready;			/* holds the whole inner side */
 	bool		spoiled;		/* a row passed before: see FilterPlan.whole */

@@ -64,32 +64,6 @@ set_condition(ProbedCondition *condition)
 }
 
 /*
- * The joins between a filter's join and a scan that may read an outer row before they build,
- * and stop if they then find no inner row.  If the filter dropped that row, the scan would
- * read on, perhaps all of the table, and conditions could fail for rows that are not read
- * otherwise.  A join that keeps its outer rows never stops.  The way of a filter of whole
- * groups has none, but for a Parallel Hash that is run without workers: it may read on.
- *
- * The joins are HashJoinStates that have the scan on their outer side, the uppermost first.
- */
-static List *
-joins_that_stop(const JoinFilter *filter, const List *joins)
-{
-	List	   *result = NIL;
-
-	if (filter->plan->whole)
-		return NIL;
-	for (int i = filter->depth; i < list_length(joins); i++)
-	{
-		JoinState  *join = list_nth(joins, i);
-
-		if (join->jointype != JOIN_LEFT && join->jointype != JOIN_ANTI)
-			result = lappend(result, join);
-	}
-	return result;
-}
-
-/*
  * A scan has a condition of ours if it has nothing but probes, or these need more columns
  * than the other clauses, all of which the interpreter would extract before the first
  * clause.  A condition with subplans is not compiled a second time, because their states are
@@ -120,6 +94,10 @@ set_conditions(ProbedCondition *condition, List *rest)
 		set_condition(condition);
 }
 
+/*
+ * The joins are those of Linking.  The way of a filter of whole groups has none, but for a
+ * Parallel Hash that is run without workers: it may read on.
+ */
 static void
 link_scan(PlanState *scan, const List *joins)
 {
@@ -143,7 +121,7 @@ link_scan(PlanState *scan, const List *joins)
 		condition->scan = scan;
 		site = &condition->sites[condition->nsites++];
 		site->condition = condition;
-		site->lower_joins = joins_that_stop(filter, joins);
+		site->lower_joins = filter->plan->whole ? NIL : list_copy_tail(joins, filter->depth);
 		start_probe(site, filter, as_probe(lfirst(cell)));
 	}
 	if (condition != NULL)
@@ -187,24 +165,33 @@ link_build(PlanState *above, int depth)
  * builds: see ExecHashJoin().
  */
 static void
-link_join(JoinState *join, int depth)
+link_hash_join(HashJoinState *join, int depth)
 {
-	if (IsA(join, HashJoinState))
-	{
-		const FilterBuild *build = link_build(innerPlanState(join), depth + 1);
+	const FilterBuild *build = link_build(innerPlanState(join), depth);
 
-		if (build != NULL && build->plan.build_first)
-			((HashJoinState *) join)->hj_OuterNotEmpty = true;
-	}
-	else if (IsA(join, MergeJoinState))
-		link_build(outerPlanState(join), depth);
+	if (build != NULL && build->plan.build_first)
+		join->hj_OuterNotEmpty = true;
 }
 
 typedef struct Linking
 {
-	List	   *joins;			/* see joins_that_stop() */
+	List	   *joins;			/* HashJoinStates, uppermost first */
 	Bitmapset **linked;			/* by plan_node_id */
 } Linking;
+
+/*
+ * The joins of a side, for the scans below it.  A join may read an outer row before it
+ * builds, and stops if it then finds no inner row, unless it keeps its outer rows.  If the
+ * filter of a join above dropped that row, the scan would read on, perhaps all of the table,
+ * and conditions could fail for rows that are not read otherwise.
+ */
+static List *
+add_join(const List *joins, JoinState *join)
+{
+	List	   *result = list_copy(joins);
+
+	return join->jointype == JOIN_LEFT || join->jointype == JOIN_ANTI ? result : lappend(result, join);
+}
 
 /*
  * Joins before what is below them.  Subplans are behind expressions, where the walker finds
@@ -223,13 +210,14 @@ link_state(PlanState *state, void *context)
 	if (id > 0 && bms_is_member(id, *linking->linked))
 		return false;
 	*linking->linked = bms_add_member(*linking->linked, id);
-	if (IsA(state, HashJoinState) || IsA(state, MergeJoinState))
-		link_join((JoinState *) state, list_length(linking->joins));
 	link_scan(state, linking->joins);
-	if (IsA(state, HashJoinState))
+	if (IsA(state, MergeJoinState))
+		link_build(outerPlanState(state), list_length(linking->joins));
+	else if (IsA(state, HashJoinState))
 	{
-		Linking		outer = {.joins = lappend(list_copy(linking->joins), state), .linked = linking->linked};
+		Linking		outer = {.joins = add_join(linking->joins, (JoinState *) state), .linked = linking->linked};
 
+		link_hash_join((HashJoinState *) state, list_length(outer.joins));
 		link_state(outerPlanState(state), &outer);
 	}
 	return planstate_tree_walker(state, link_state, linking);

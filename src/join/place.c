@@ -271,13 +271,9 @@ may_build_first(const Sides *sides)
 		(join_filters == JOIN_FILTERS_FORCE || hash->total_cost <= SHORTCUT_SHARE * outer->total_cost);
 }
 
-/*
- * Is a filter of these keys possible, and should it pay?  Volatile functions must be called
- * as often as without a filter, also where that depends on whether the join reads its outer
- * or its inner side first.
- */
-static bool
-try_keys(Walk *walk, const Sides *sides, const JoinKeys *keys)
+/* The filter of these keys, or NULL if it is not possible, or should not pay. */
+static Candidate *
+try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
 {
 	Candidate  *candidate = palloc0(sizeof(Candidate));
 	Way		   *way = &candidate->way;
@@ -296,13 +292,9 @@ try_keys(Walk *walk, const Sides *sides, const JoinKeys *keys)
 	}
 	find_places(way, sides->outer);
 	if (way->places == NIL || (way->blocking && !may_build_first(sides)))
-		return false;
+		return NULL;
 	price_candidate(candidate);
-	if (!should_pay(candidate, 1) ||
-		has_volatile_subtree(walk->stmt, sides->outer) || has_volatile_subtree(walk->stmt, sides->inner))
-		return false;
-	walk->candidates = lappend(walk->candidates, candidate);
-	return true;
+	return should_pay(candidate, 1) ? candidate : NULL;
 }
 
 /* Does a hash join drop outer rows without a match? */
@@ -349,23 +341,40 @@ find_sides(Sides *sides, Plan *plan)
 }
 
 /* All keys in one filter if one place can have them, otherwise the first that works alone. */
-static void
-consider_join(Walk *walk, const Sides *sides)
+static Candidate *
+find_candidate(const Walk *walk, const Sides *sides)
 {
 	JoinKeys   *all = palloc0(sizeof(JoinKeys));
+	Candidate  *candidate = NULL;
 	int			added = 0;
 
 	for (int i = 0; i < sides->nkeys && added < MAX_JOIN_KEYS; i++)
 		added += add_key(walk, all, sides, i);
-	if (added > 0 && try_keys(walk, sides, all))
-		return;
-	for (int i = 0; i < sides->nkeys && added > 1; i++)
+	if (added > 0)
+		candidate = try_keys(walk, sides, all);
+	for (int i = 0; i < sides->nkeys && added > 1 && candidate == NULL; i++)
 	{
 		JoinKeys   *one = palloc0(sizeof(JoinKeys));
 
-		if (add_key(walk, one, sides, i) && try_keys(walk, sides, one))
-			return;
+		if (add_key(walk, one, sides, i))
+			candidate = try_keys(walk, sides, one);
 	}
+	return candidate;
+}
+
+/*
+ * Volatile functions must be called as often as without a filter, also where that depends on
+ * whether the join reads its outer or its inner side first.
+ */
+static void
+consider_join(Walk *walk, const Sides *sides)
+{
+	Candidate  *candidate = find_candidate(walk, sides);
+
+	if (candidate == NULL ||
+		has_volatile_subtree(walk->stmt, sides->outer) || has_volatile_subtree(walk->stmt, sides->inner))
+		return;
+	walk->candidates = lappend(walk->candidates, candidate);
 }
 
 static void

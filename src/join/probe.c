@@ -91,7 +91,7 @@ is_usable(const JoinFilter *filter)
 	return filter->ready && filter->above != NULL && filter->above->chgParam == NULL && !is_overfull(filter);
 }
 
-/* False while a lower join may read an outer row and then stop: see joins_that_stop(). */
+/* False while a lower join may read an outer row and then stop: see add_join(). */
 static inline bool
 lower_joins_built(const ProbeSite *site)
 {

@@ -284,7 +284,7 @@ may_end_within(const Join *join, const Plan *side)
 
 /*
  * May a join read one outer row, and then find that it has no inner row?  See
- * joins_that_stop() in link.c.
+ * add_join() in link.c.
  */
 static bool
 may_peek(const Join *join)
