@@ -13,6 +13,8 @@ backend and of its workers. Workers are counted in ticks of the kernel, usually 
 """
 import contextlib
 import csv
+import itertools
+import json
 import math
 import os
 import statistics
@@ -459,7 +461,9 @@ FORCED = "bloomtype.join_filters = force"
 PRICING = ("bloomtype.join_filter_window = 16777216", "join_collapse_limit = 1", "enable_mergejoin = off",
            "enable_nestloop = off", *SERIAL)  # fmt: skip
 # Keys by size; the planner builds from the smaller side.
-INNER = {"1k": 1000, "10k": 10000, "100k": 100000, "1m": 1000000, "2m": 2000000}
+INNER = {"1k": 1000, "10k": 10000, "100k": 100000, "1m": 1000000, "2m": 2000000,
+         "numeric": 100000, "uuid": 100000, "text": 100000}  # fmt: skip
+TYPES = {"numeric": "(%s)::numeric", "uuid": "md5((%s)::text)::uuid", "text": "'key ' || (%s)"}
 INNER = {key: min(number, FEWER * 2 // 3) for key, number in INNER.items()}
 PRICED = "SELECT count(*), sum(o.v) FROM %s JOIN %s AS i ON i.id = o.k%s"
 # The outer side, from a table to be named.
@@ -468,7 +472,7 @@ JOIN = "({0} AS o JOIN inner_1k AS j ON j.id = o.t)"
 TWO_JOINS = "({0} AS o JOIN inner_1k AS j ON j.id = o.t JOIN inner_1k AS l ON l.id = o.u)"
 SORT = "(SELECT * FROM {0} ORDER BY t OFFSET 0) AS o"
 GROUP = "(SELECT k{1}, sum(v) AS v FROM {0} GROUP BY k{1}) AS o"
-PRICES = [("a scan", SCAN, key, "1GB") for key in INNER] + [
+PRICES = [("a scan, %s" % key if key in TYPES else "a scan", SCAN, key, "1GB") for key in INNER] + [
     ("a scan, spilling", SCAN, "1m", "16MB"), ("a scan, spilling", SCAN, "2m", "16MB"),
     ("a join", JOIN, "10k", "1GB"), ("a join", JOIN, "1m", "1GB"), ("two joins", TWO_JOINS, "10k", "1GB"),
     ("a sort", SORT, "10k", "1GB"), ("a sort on disk", SORT, "10k", "16MB"),
@@ -497,9 +501,14 @@ def price(session, outer, key, work_mem):
     return result
 
 
+def of_type(key, number):
+    return TYPES.get(key, "(%s)::int") % number
+
+
 def keyed(name, sign):
     """A table with a key for each inner table."""
-    keys = ", ".join("%s%s AS k%s" % (sign, tpch.pick(seed, number), key) for seed, (key, number) in enumerate(INNER.items(), 60))
+    keys = ", ".join("%s AS k%s" % (of_type(key, sign + tpch.pick(seed, number)), key)
+                     for seed, (key, number) in enumerate(INNER.items(), 60))  # fmt: skip
     others = ", ".join("%s AS %s" % (tpch.pick(seed, 1000), column) for seed, column in enumerate("tuv", 70))
     return ("CREATE UNLOGGED TABLE {0} AS SELECT {1}, {2} FROM generate_series(1, {3}::bigint) AS i; VACUUM ANALYZE {0}"
             .format(name, keys, others, FEWER))  # fmt: skip
@@ -507,8 +516,8 @@ def keyed(name, sign):
 
 def prices(session):
     for key, number in INNER.items():
-        make(session, "CREATE UNLOGGED TABLE inner_{0} AS SELECT i::int AS id FROM generate_series(0, {1} - 1) AS i; "
-                      "VACUUM ANALYZE inner_{0}".format(key, number))  # fmt: skip
+        make(session, "CREATE UNLOGGED TABLE inner_{0} AS SELECT {2} AS id FROM generate_series(0, {1} - 1) AS i; "
+                      "VACUUM ANALYZE inner_{0}".format(key, number, of_type(key, "i")))  # fmt: skip
     make(session, keyed("hits", ""), keyed("misses", "-1 - "))
     # The planner takes it for the larger side.
     make(session, "CREATE UNLOGGED TABLE single WITH (autovacuum_enabled = off) AS SELECT * FROM hits LIMIT 1",
@@ -520,6 +529,43 @@ def prices(session):
         print("%-40s %-22s %-22s %s" % ("%s, %d keys" % (name, INNER[key]), *("%.3g (%.3g to %.3g)" % interval(each)
                                                                       for each in figures)), flush=True)  # fmt: skip
     session.ask("DROP TABLE hits, misses, single, " + ", ".join("inner_" + key for key in INNER))
+    compile_prices(session)
+
+
+# Of JIT, in milliseconds
+
+PARTITIONS = 20
+COMPILERS = {"plain": (-1, -1), "optimized": (-1, 0), "inlined and optimized": (0, 0)}
+CONDITIONS = {"no condition": "", "a condition on the first column": "WHERE o.id >= 0", "a condition on the key": "WHERE o.k >= 0"}
+
+
+def compiling(session, sql):
+    (plan,) = session.ask("EXPLAIN (ANALYZE, FORMAT JSON) " + sql)
+    return json.loads(plan)[0]["JIT"]["Timing"]["Total"]
+
+
+def compile_prices(session):
+    """What JIT takes more for each partition that probes a filter, by the number of columns before the key."""
+    make(session, "CREATE TABLE small AS SELECT i AS id FROM generate_series(0, 99) AS i; ANALYZE small")
+    print("\n%-58s %s" % ("compiling, milliseconds for a scan", "median and interval"))
+    for columns in 1, 21:
+        texts = "".join(", c%d text" % i for i in range(columns - 1))
+        make(session, "CREATE TABLE parts (id int%s, k int) PARTITION BY HASH (id)" % texts,
+             *("CREATE TABLE parts_%d PARTITION OF parts FOR VALUES WITH (MODULUS %d, REMAINDER %d)" % (i, PARTITIONS, i)
+               for i in range(PARTITIONS)), "INSERT INTO parts (id, k) SELECT i, i FROM generate_series(0, 999) AS i",
+             "ANALYZE parts")  # fmt: skip
+        for (compiler, (inline, optimize)), (name, where) in itertools.product(COMPILERS.items(), CONDITIONS.items()):
+            sql = "SELECT count(*) FROM parts AS o JOIN small AS i ON i.id = o.k " + where
+            with Session(*PRICING, "jit = on", "jit_above_cost = 0", "jit_inline_above_cost = %d" % inline,
+                         "jit_optimize_above_cost = %d" % optimize) as fresh:  # fmt: skip
+                times = []
+                for _ in range(TURNS):
+                    off, forced = (fresh.ask("SET " + mode) or compiling(fresh, sql) for mode in (OFF, FORCED))
+                    times.append((forced - off) / PARTITIONS)
+            print("%-58s %s" % ("%s, %s, key in column %d" % (compiler, name, columns + 1),
+                                "%.3g (%.3g to %.3g)" % interval(times)), flush=True)  # fmt: skip
+        session.ask("DROP TABLE parts")
+    session.ask("DROP TABLE small")
 
 
 def write_results():
