@@ -322,7 +322,8 @@ extern void remove_probe(ProbeSite *site);
  * Placing: place.c, way.c, price.c, plan_tree.c
  */
 
-extern void place_join_filters(PlannedStmt *stmt);
+/* The share of the result's rows is what the caller is expected to read. */
+extern void place_join_filters(PlannedStmt *stmt, double share_read);
 
 /* The keys of a join that a filter takes, as lists with one member for each. */
 typedef struct JoinKeys
@@ -381,7 +382,8 @@ typedef struct Candidate
 	Sides		sides;
 	const List *rtable;			/* of the statement */
 	Way			way;
-	bool		compiled;		/* JIT compiles conditions */
+	int			jit_flags;		/* of the statement */
+	double		share_read;		/* of the rows that the way's scans return */
 	double		keys;			/* inner rows, of all processes that share */
 	double		build_price;	/* of an inner row */
 	double		fixed_price;	/* for any number of rows that are probed */

@@ -14,7 +14,6 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_type.h"
-#include "jit/jit.h"
 #include "join/join_filter.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -34,6 +33,7 @@ typedef struct Walk
 	bool		has_barrier;	/* see is_trusted_hash() */
 	int			last_node_id;
 	double		scan_rows;		/* of all scans */
+	double		share_read;		/* of the rows of the plan that is walked */
 	List	   *init_plans;		/* SubPlans */
 	Bitmapset  *steady;			/* parameters that never change */
 	List	   *candidates;		/* that should pay alone, or are forced */
@@ -280,7 +280,7 @@ try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
 
 	candidate->sides = *sides;
 	candidate->rtable = walk->stmt->rtable;
-	candidate->compiled = (walk->stmt->jitFlags & PGJIT_PERFORM) != 0;
+	candidate->jit_flags = walk->stmt->jitFlags;
 	way->keys = keys;
 	way->parameters = bms_difference(sides->inner->extParam, walk->steady);
 	way->changing = !bms_is_empty(way->parameters);
@@ -293,6 +293,7 @@ try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
 	find_places(way, sides->outer);
 	if (way->places == NIL || (way->blocking && !may_build_first(sides)))
 		return NULL;
+	candidate->share_read = way->blocking ? 1 : walk->share_read;
 	price_candidate(candidate);
 	return should_pay(candidate, 1) ? candidate : NULL;
 }
@@ -377,17 +378,32 @@ consider_join(Walk *walk, const Sides *sides)
 	walk->candidates = lappend(walk->candidates, candidate);
 }
 
+/*
+ * The share of a child's rows that a plan reads of which this share is read: all if it
+ * returns no row before, or runs the child for each row of the other side.
+ */
+static double
+share_of_child(const Plan *plan, const Plan *child, double share)
+{
+	if (plan->startup_cost >= child->total_cost || (IsA(plan, NestLoop) && child == innerPlan(plan)))
+		return 1;
+	if (IsA(plan, Limit))
+		share *= (plan->total_cost - child->startup_cost) / (child->total_cost - child->startup_cost);
+	return share;
+}
+
 static void
-walk_plan(Walk *walk, Plan *plan)
+walk_plan(Walk *walk, Plan *plan, double share_read)
 {
 	Sides		sides;
 	ListCell   *cell;
 
 	check_stack_depth();
+	walk->share_read = share_read;
 	if (find_sides(&sides, plan))
 		consider_join(walk, &sides);
 	foreach(cell, child_plans(plan))
-		walk_plan(walk, lfirst(cell));
+		walk_plan(walk, lfirst(cell), share_of_child(plan, lfirst(cell), share_read));
 }
 
 /*
@@ -491,7 +507,7 @@ insert_filters(Walk *walk)
 }
 
 void
-place_join_filters(PlannedStmt *stmt)
+place_join_filters(PlannedStmt *stmt, double share_read)
 {
 	Walk		walk = {.stmt = stmt};
 	bool		has_join;
@@ -509,11 +525,11 @@ place_join_filters(PlannedStmt *stmt)
 		return;
 	walk.has_barrier = has_security_barrier(stmt);
 	find_steady_parameters(&walk);
-	walk_plan(&walk, stmt->planTree);
+	walk_plan(&walk, stmt->planTree, share_read);
 	foreach(cell, stmt->subplans)
 	{
 		if (lfirst(cell) != NULL)
-			walk_plan(&walk, lfirst(cell));
+			walk_plan(&walk, lfirst(cell), 1);
 	}
 	insert_filters(&walk);
 }

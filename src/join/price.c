@@ -11,6 +11,7 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/pg_class.h"
+#include "jit/jit.h"
 #include "join/join_filter.h"
 #include "miscadmin.h"
 #include "parser/parsetree.h"
@@ -20,12 +21,14 @@
 #define PROBE_PRICE			16	/* of a row with an integer */
 #define COLUMN_PRICE		2.5 /* of a column that only the probe needs */
 #define LARGE_PROBE_PRICE	60	/* by a filter that fast caches do not hold */
-#define HASH_PRICE			100 /* of another key, which may be toasted */
+#define HASH_PRICE			150 /* of another key, which may be toasted */
 #define OTHER_HASH_PRICE	500 /* of a key of an extension's type */
 #define LOCALE_HASH_PRICE	2000	/* under a nondeterministic collation */
 #define BUILD_PRICE			20	/* of an inner row */
-#define COMPILE_PRICE		600000	/* of a condition of ours, by JIT */
-#define LONGER_PRICE		200000	/* of a longer condition */
+#define COMPILE_PRICE		400000	/* of a condition of ours, by JIT */
+#define COMPILE_COLUMN_PRICE	70000	/* of a column that it extracts */
+#define LONGER_PRICE		100000	/* of a longer condition */
+#define OPTIMIZE_FACTOR		20	/* on these three, if JIT optimizes */
 #define CONDITION_PRICE		1.5 /* of a row that other clauses drop */
 #define TINY_JOIN_SAVES		30
 #define JOIN_SAVES			45
@@ -162,21 +165,24 @@ expected_passing(const Candidate *candidate)
 	return share;
 }
 
+/* Each process that runs a scan compiles its condition, with code that extracts the columns. */
 static double
 price_of_compiling(const Candidate *candidate)
 {
 	double		price = 0;
 	ListCell   *cell;
 
-	if (!candidate->compiled)
+	if ((candidate->jit_flags & PGJIT_PERFORM) == 0)
 		return 0;
 	foreach(cell, candidate->way.places)
 	{
 		const Place *place = lfirst(cell);
+		int			last = last_column_of(place->keys);
 
-		price += needs_own_condition(place->scan->qual, last_column_of(place->keys)) ? COMPILE_PRICE : LONGER_PRICE;
+		price += (place->gather != NULL ? PROCESSES : 1) *
+			(needs_own_condition(place->scan->qual, last) ? COMPILE_PRICE + COMPILE_COLUMN_PRICE * last : LONGER_PRICE);
 	}
-	return price;
+	return price * ((candidate->jit_flags & (PGJIT_OPT3 | PGJIT_INLINE)) != 0 ? OPTIMIZE_FACTOR : 1);
 }
 
 static double
@@ -235,7 +241,7 @@ price_candidate(Candidate *candidate)
 bool
 should_pay(const Candidate *candidate, double left)
 {
-	double		rows = left * candidate->way.scan_rows;
+	double		rows = left * candidate->share_read * candidate->way.scan_rows;
 	double		inner_rows = outerPlan(candidate->sides.inner)->plan_rows;
 
 	if (join_filters == JOIN_FILTERS_FORCE)

@@ -9,6 +9,7 @@
 #include "catalog/pg_proc.h"
 #include "commands/extension.h"
 #include "join/join_filter.h"
+#include "optimizer/planmain.h"
 #include "optimizer/planner.h"
 #include "utils/acl.h"
 #include "utils/catcache.h"
@@ -114,7 +115,7 @@ plan_with_join_filters(PLANNER_PARAMETERS)
 	PlannedStmt *stmt = (next_planner ? next_planner : standard_planner) (PLANNER_ARGUMENTS);
 
 	if (join_filters != JOIN_FILTERS_OFF)
-		place_join_filters(stmt);
+		place_join_filters(stmt, (cursorOptions & CURSOR_OPT_FAST_PLAN) != 0 ? cursor_tuple_fraction : 1);
 	return stmt;
 }
 

@@ -574,6 +574,44 @@ def test_jit():
          " SET jit_optimize_above_cost = 0; SET bloomtype.join_filter_window = 2;")  # fmt: skip
 
 
+def has_filter(session, query, settings=""):
+    session.ask(settings)
+    return any("Join Filter Name" in node for node in session.explain(query))
+
+
+def test_price_of_jit():
+    """Fails if a filter is placed that saves less than JIT takes for the columns before the key, or to optimize."""
+    columns = ", ".join(f"0::int2 AS c{i}" for i in range(30))
+    each(f"CREATE TABLE key_last AS SELECT {columns}, i % 1000 AS k FROM generate_series(1, 100000) AS i",
+         "CREATE TABLE key_first AS SELECT k FROM key_last", "CREATE TABLE selection (k int PRIMARY KEY, g int)",
+         "INSERT INTO selection SELECT i, i % 100 FROM generate_series(0, 999) AS i",
+         "ANALYZE key_last, key_first, selection")  # fmt: skip
+    query = "SELECT count(*) FROM {} JOIN selection USING (k) WHERE g = 1"
+    with Session(HASH_ONLY + "SET bloomtype.join_filters = on; SET jit_above_cost = 0;") as session:
+        expected = {"off": (True, True), "on": (True, False), "on; SET jit_optimize_above_cost = 0": (False, False)}
+        for jit, has in expected.items():
+            session.ask(f"SET jit_inline_above_cost = -1; SET jit_optimize_above_cost = -1; SET jit = {jit}")
+            same(tuple(has_filter(session, query.format(table)) for table in ("key_first", "key_last")), has, f"jit = {jit}")
+
+
+def test_share_that_is_read():
+    """Fails if a filter is placed for rows that nobody is expected to read, or not for those that a node above needs.
+
+    The tables are those of test_price_of_jit()."""
+    join = "SELECT * FROM key_first JOIN selection USING (k) WHERE g = 1"
+    expected = {f"{join} LIMIT 1": False, f"{join} LIMIT 1 OFFSET 900": True, f"{join} ORDER BY k LIMIT 1": True,
+                f"SELECT k, count(*) FROM ({join}) AS q GROUP BY k LIMIT 1": True,
+                f"SELECT * FROM ({join} LIMIT 1) AS q ORDER BY k": False}  # fmt: skip
+    with Session(HASH_ONLY + "SET bloomtype.join_filters = on;") as session:
+        for query, has in expected.items():
+            same(has_filter(session, query), has, query)
+        for share, has in {0.001: False, 1: True}.items():
+            same(has_filter(session, f"DECLARE c CURSOR FOR {join}", f"SET cursor_tuple_fraction = {share}"), has,
+                 f"a cursor of which {share} is read")  # fmt: skip
+        query = f"SELECT * FROM generate_series(1, 9) AS n, LATERAL ({join} AND k <> n OFFSET 0) AS q LIMIT 1"
+        ok(has_filter(session, query, "SET enable_nestloop = on"), "the inner side of a nested loop", session.explain(query))
+
+
 def test_parallel_hash():
     """Fails if a process of a Parallel Hash keeps its inner rows to itself, at first or when the plan runs again."""
     join = "SELECT count(*) AS n FROM pairs JOIN (SELECT k FROM wanted WHERE k < 300) AS w USING (k)"
@@ -760,5 +798,6 @@ run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_
     test_empty_inner_side, test_unhashable_elements, test_reevaluated_rows, test_cached_plans, test_cursors,
     test_cursor_of_another_role, test_removal_beside_subplan, test_removal_of_alternating_probe, test_loading,
     test_memory, test_large_shared_filter,
-    test_order_of_probes, test_failing_search, test_jit, test_parallel_hash, test_copies, test_late_copy, test_no_segment,
-    test_figures_of_workers, test_figures_of_copies, test_explain, test_random_queries)  # fmt: skip
+    test_order_of_probes, test_failing_search, test_jit, test_price_of_jit, test_share_that_is_read,
+    test_parallel_hash, test_copies, test_late_copy, test_no_segment, test_figures_of_workers, test_figures_of_copies,
+    test_explain, test_random_queries)  # fmt: skip
