@@ -95,12 +95,27 @@ typedef struct KeyHash
 typedef struct HashChunk HashChunk;
 typedef struct SharedFilter SharedFilter;
 
+/* What probes drop: see judge_probe(). */
+typedef struct Judgement
+{
+	uint64		probed;			/* rows in the windows before this one */
+	uint64		dropped;
+	uint32		window;			/* rows to look at */
+	uint32		seen;
+	uint32		passed;
+	uint32		pause;			/* rows to let pass */
+	uint32		next_pause;
+	int			failures;		/* windows in a row that did not pay */
+	int			all_failures;
+} Judgement;
+
 typedef struct JoinFilter
 {
 	const FilterPlan *plan;
 	int			nkeys;
 	PlanState  *above;			/* the Hash or Sort, once linked */
 	List	   *probes;			/* ProbeSites */
+	Judgement	judgement;		/* of all probes of small scans */
 	int			depth;			/* joins of Linking at its own join */
 
 	bool		ready;			/* holds the whole inner side */
@@ -269,18 +284,11 @@ typedef struct ProbeSite
 	int			last_column;	/* that the probe needs */
 	bool		removed;
 	KeyHash		keys[MAX_JOIN_KEYS];
-
-	uint64		probed;			/* in the windows before this one */
+	uint64		probed;			/* rows */
 	uint64		dropped;
-
-	/* what it drops: see judge_probe() */
-	uint32		window;			/* rows to look at */
-	uint32		seen;
-	uint32		passed;
-	uint32		pause;			/* rows to let pass */
-	uint32		next_pause;
-	int			failures;		/* windows in a row that did not pay */
-	int			all_failures;
+	uint32		rows;			/* that the scan is expected to return */
+	Judgement  *judgement;		/* that of the filter, or its own */
+	Judgement	own;
 } ProbeSite;
 
 /* The condition of a scan with probes, which stand in the order of the plan. */

@@ -18,10 +18,11 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#define PROBE_PRICE			16	/* of a row with an integer */
+#define PROBE_PRICE			20	/* of a row with an integer */
 #define COLUMN_PRICE		2.5 /* of a column that only the probe needs */
 #define LARGE_PROBE_PRICE	60	/* by a filter that fast caches do not hold */
-#define HASH_PRICE			150 /* of another key, which may be toasted */
+#define HASH_PRICE			150 /* of another key, which may be toasted: see rank_of() */
+#define LEAST_HASH_PRICE	30
 #define OTHER_HASH_PRICE	500 /* of a key of an extension's type */
 #define LOCALE_HASH_PRICE	2000	/* under a nondeterministic collation */
 #define BUILD_PRICE			20	/* of an inner row */
@@ -31,7 +32,7 @@
 #define OPTIMIZE_FACTOR		20	/* on these three, if JIT optimizes */
 #define CONDITION_PRICE		1.5 /* of a row that other clauses drop */
 #define TINY_JOIN_SAVES		30
-#define JOIN_SAVES			45
+#define JOIN_SAVES			40
 #define LARGE_JOIN_SAVES	300 /* by a table beyond the caches, or on disk */
 #define MERGE_SAVES			60
 #define NODE_SAVES			60	/* for each node that the row does not reach */
@@ -221,6 +222,15 @@ rows_dropped_before(const Candidate *candidate)
 	return rows;
 }
 
+/* The order of filters does not need the margin that HASH_PRICE has. */
+static double
+rank_of(const Candidate *candidate, double hashes)
+{
+	double		margin = hashes - hashes / HASH_PRICE * LEAST_HASH_PRICE;
+
+	return (candidate->price - margin) / Max(0.01, 1 - candidate->passing);
+}
+
 void
 price_candidate(Candidate *candidate)
 {
@@ -235,7 +245,7 @@ price_candidate(Candidate *candidate)
 	candidate->most_passing = Max(0, Min(MOST_PASSING, 1 - candidate->price / candidate->saving));
 	candidate->passing = expected_passing(candidate);
 	candidate->leaves = may_guess(sides) ? 1 : candidate->passing;
-	candidate->rank = candidate->price / Max(0.01, 1 - candidate->passing);
+	candidate->rank = rank_of(candidate, hashes);
 }
 
 bool

@@ -19,6 +19,7 @@
 #define LONGEST_PAUSE		(4 * 1024 * 1024)
 #define FAILURES_TO_REMOVE	3	/* in a row */
 #define MOST_FAILURES		6	/* of a probe that does not pay in all */
+#define WINDOWS_OF_SCAN		32	/* of one that is judged alone */
 
 FuncExpr *
 as_probe(Node *clause)
@@ -35,19 +36,30 @@ as_probe(Node *clause)
 }
 
 static void
-start_window(ProbeSite *site)
+start_window(Judgement *judgement)
 {
-	site->window = join_filter_window;
-	site->seen = site->passed = 0;
+	judgement->window = join_filter_window;
+	judgement->seen = judgement->passed = 0;
 }
 
+static void
+start_judgement(Judgement *judgement)
+{
+	judgement->next_pause = (uint32) Min((uint64) join_filter_window * WINDOWS_PER_PAUSE, LONGEST_PAUSE);
+	start_window(judgement);
+}
+
+/* Many small scans, as of partitions, are judged as one: each would end before its judgement. */
 void
 start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe)
 {
 	site->filter = filter;
 	site->probe = probe;
-	site->next_pause = (uint32) Min((uint64) join_filter_window * WINDOWS_PER_PAUSE, LONGEST_PAUSE);
-	start_window(site);
+	site->rows = (uint32) Min(site->condition->scan->plan->plan_rows, LONGEST_PAUSE);
+	site->judgement = site->rows < (uint64) join_filter_window * WINDOWS_OF_SCAN ? &filter->judgement : &site->own;
+	if (filter->probes == NIL)
+		start_judgement(&filter->judgement);
+	start_judgement(&site->own);
 	filter->probes = lappend(filter->probes, site);
 	site->last_column = prepare_keys(site->keys, filter->plan, true, list_copy_tail(probe->args, 1));
 }
@@ -121,8 +133,8 @@ ProbeFigures
 figures_of_probe(const ProbeSite *site)
 {
 	ProbeFigures result = {
-		.probed = site->probed + site->seen,
-		.dropped = site->dropped + site->seen - site->passed,
+		.probed = site->probed,
+		.dropped = site->dropped,
 		.removed = site->removed,
 	};
 
@@ -180,28 +192,47 @@ static void
 judge_probe(ProbeSite *site)
 {
 	JoinFilter *filter = site->filter;
-	bool		window_pays = pays(filter, site->seen, site->seen - site->passed);
+	Judgement  *judgement = site->judgement;
+	bool		window_pays = pays(filter, judgement->seen, judgement->seen - judgement->passed);
 	bool		all_pay;
 
-	site->probed += site->seen;
-	site->dropped += site->seen - site->passed;
-	all_pay = pays(filter, site->probed, site->dropped);
-	start_window(site);
-	site->failures = window_pays ? 0 : site->failures + 1;
-	site->all_failures += !window_pays;
+	judgement->probed += judgement->seen;
+	judgement->dropped += judgement->seen - judgement->passed;
+	all_pay = pays(filter, judgement->probed, judgement->dropped);
+	start_window(judgement);
+	judgement->failures = window_pays ? 0 : judgement->failures + 1;
+	judgement->all_failures += !window_pays;
 	if (filter->plan->whole)
 	{
-		if (site->failures == FAILURES_TO_REMOVE)
+		if (judgement->failures == FAILURES_TO_REMOVE)
 			give_up_groups(filter);
 		return;
 	}
 	if (window_pays)
 		return;
-	site->pause = site->next_pause;
+	judgement->pause = judgement->next_pause;
 	if (!all_pay)
-		site->next_pause = Min(site->next_pause * 2, LONGEST_PAUSE);
-	if (site->failures >= FAILURES_TO_REMOVE || (!all_pay && site->all_failures >= MOST_FAILURES))
+		judgement->next_pause = Min(judgement->next_pause * 2, LONGEST_PAUSE);
+	if (judgement->failures >= FAILURES_TO_REMOVE || (!all_pay && judgement->all_failures >= MOST_FAILURES))
 		remove_probe(site);
+}
+
+/*
+ * A row passes in a pause.  Once scans that are judged as one have failed so often that one
+ * alone would be removed, a scan that ends before the pause is.
+ */
+static void
+pause_probe(ProbeSite *site)
+{
+	Judgement  *judgement = site->judgement;
+
+	if (judgement->failures < FAILURES_TO_REMOVE || judgement->pause < site->rows)
+	{
+		judgement->pause--;
+		return;
+	}
+	judgement->pause -= site->rows;
+	remove_probe(site);
 }
 
 /*
@@ -223,14 +254,16 @@ passes(ProbeSite *site, TupleTableSlot *slot)
 			remove_probe(site);
 		return true;
 	}
-	if (site->pause > 0)
+	if (site->judgement->pause > 0)
 	{
-		site->pause--;
+		pause_probe(site);
 		return true;
 	}
 	result = may_match(site, slot);
-	site->passed += result;
-	if (unlikely(++site->seen >= site->window))
+	site->probed++;
+	site->dropped += !result;
+	site->judgement->passed += result;
+	if (unlikely(++site->judgement->seen >= site->judgement->window))
 		judge_probe(site);
 	return result;
 }

@@ -293,6 +293,15 @@ may_peek(const Join *join)
 		(join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI);
 }
 
+/* What a join spends on its outer rows: about half of it on those that it drops. */
+static double
+rows_in_join(const Way *way, const Join *join, const Plan *side)
+{
+	double		rows = rows_of(way, side);
+
+	return side == outerPlan(&join->plan) ? Min(rows, (rows + rows_of(way, &join->plan)) / 2) : rows;
+}
+
 /* Into the input of a join that all keys come from. */
 static Reach
 descend_join(Way *way, Join *join, List *keys)
@@ -316,7 +325,7 @@ descend_join(Way *way, Join *join, List *keys)
 			return REACHES_NONE;
 		way->peeked = true;
 	}
-	way->node_rows += rows_of(way, side);
+	way->node_rows += rows_in_join(way, join, side);
 	reach = descend(way, side, keys);
 	way->peeked = peeked;
 	return reach;

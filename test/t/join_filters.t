@@ -472,6 +472,28 @@ def test_removal_beside_subplan():
         same([node["Probes Removed"] for node in plan if "Join Filter Name" in node], [1], "the probe is removed")
 
 
+def test_small_scans():
+    """Fails if many scans go on with a filter that drops nothing since each ends before its probe is judged, or if
+    none tries again."""
+    each("CREATE TABLE present AS SELECT i AS k FROM generate_series(0, 99) AS i",
+         "CREATE TABLE days (day int, k int) PARTITION BY LIST (day)",
+         """DO $$ BEGIN FOR i IN 0..99 LOOP
+            EXECUTE format('CREATE TABLE day_%s PARTITION OF days FOR VALUES IN (%s)', i, i); END LOOP; END $$""",
+         "INSERT INTO days SELECT i / 100, i % 100 + CASE WHEN i < 5000 THEN 0 ELSE 1000 END FROM generate_series(0, 9999) AS i",
+         "ANALYZE present, days")  # fmt: skip
+    query = "SELECT count(*) FROM days JOIN present USING (k)"
+    settings = HASH_ONLY + "SET bloomtype.join_filter_window = 16;"
+    both(query, settings)
+    with Session(settings + FORCE) as session:
+        for condition in "WHERE day < 50", "":
+            plan = session.explain(f"{query} {condition}", ", ANALYZE, TIMING off")
+            ((probed, removed),) = [(node["Rows Probed"], node["Probes Removed"]) for node in plan if "Rows Probed" in node]
+            if condition:
+                ok(probed < 500 and removed > 30, "most partitions without a row to drop lose the probe", probed, removed)
+            else:
+                ok(dropped(plan) > 1000, "later partitions drop rows", dropped(plan))
+
+
 def test_removal_of_alternating_probe():
     """Fails if a probe stays because it pays now and then."""
     each("""CREATE TABLE alternating AS SELECT CASE WHEN i / 16 % 2 = 0 THEN -1 - i ELSE i % 10 END AS k
@@ -539,7 +561,7 @@ def test_large_shared_filter():
 
 
 def test_order_of_probes():
-    """Fails if a large filter is probed before a small one that drops nearly as many rows."""
+    """Fails if a large filter, or one of texts, is probed before a small one that drops nearly as many rows."""
     each("CREATE TABLE star AS SELECT i % 1000 AS small, i % 1000 AS large FROM generate_series(1, 10000) AS i",
          "CREATE TABLE small_point AS SELECT generate_series(0, 999) AS id", "CREATE TABLE large_point AS TABLE small_point",
          "ALTER TABLE small_point ADD PRIMARY KEY (id)", "ALTER TABLE large_point ADD PRIMARY KEY (id)",
@@ -552,6 +574,14 @@ def test_order_of_probes():
             (condition,) = [node["Filter"] for node in session.explain(query.format(*shares)) if node.get("Alias") == "star"]
             session.ask("ROLLBACK")
             same(re.findall("small|large", condition)[:1], [first], "the filter that a scan probes first")
+    each("CREATE TABLE name_point (name text PRIMARY KEY, id int)", "INSERT INTO name_point SELECT 'n' || id, id FROM small_point",
+         "CREATE TABLE named AS SELECT small, 'n' || small AS name FROM star", "ANALYZE named, name_point")  # fmt: skip
+    query = """SELECT FROM named JOIN small_point AS s ON s.id = small JOIN name_point AS l USING (name)
+        WHERE s.id < {} AND l.id < {}"""
+    for shares, first in ((200, 180), "small"), ((750, 120), "name"):
+        with Session(HASH_ONLY + FORCE) as session:
+            (condition,) = [node["Filter"] for node in session.explain(query.format(*shares)) if node.get("Alias") == "named"]
+            same(re.findall("small|name", condition)[:1], [first], "a text is probed first only if it drops many more rows")
 
 
 def test_failing_search():
@@ -796,8 +826,7 @@ run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_
     test_workers_on_the_inner_side, test_chain_of_subqueries, test_subplan_of_many_partitions, test_expensive_keys,
     test_security_barrier, test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop,
     test_empty_inner_side, test_unhashable_elements, test_reevaluated_rows, test_cached_plans, test_cursors,
-    test_cursor_of_another_role, test_removal_beside_subplan, test_removal_of_alternating_probe, test_loading,
-    test_memory, test_large_shared_filter,
-    test_order_of_probes, test_failing_search, test_jit, test_price_of_jit, test_share_that_is_read,
-    test_parallel_hash, test_copies, test_late_copy, test_no_segment, test_figures_of_workers, test_figures_of_copies,
-    test_explain, test_random_queries)  # fmt: skip
+    test_cursor_of_another_role, test_small_scans, test_removal_beside_subplan, test_removal_of_alternating_probe,
+    test_loading, test_memory, test_large_shared_filter, test_order_of_probes, test_failing_search, test_jit,
+    test_price_of_jit, test_share_that_is_read, test_parallel_hash, test_copies, test_late_copy, test_no_segment,
+    test_figures_of_workers, test_figures_of_copies, test_explain, test_random_queries)  # fmt: skip
