@@ -362,12 +362,19 @@ typedef struct Way
 	Plan	   *gather;			/* whose child is on the way */
 	double		processes;		/* that run what is on the way, 0 for one */
 	bool		blocking;		/* a node reads all rows before it returns one */
-	double		node_rows;		/* that nodes on the way read */
+	double		node_rows;		/* that nodes on the way read, but for these */
+	double		lower_joins;	/* the price of all rows in hash joins */
 	double		kept_rows;		/* of these, by sorts, groups and hashes */
 	double		gathered_rows;	/* that workers send */
 	double		scan_rows;		/* of all places, in all processes */
 	List	   *places;
 } Way;
+
+/* The rows of a plan on the way, in all processes. */
+extern double rows_of(const Way *way, const Plan *plan);
+
+/* What a hash join spends on all its outer rows. */
+extern double price_of_join(const Way *way, const Join *join);
 
 /* Collects the places where a filter drops rows of a join's outer side. */
 extern void find_places(Way *way, Plan *outer);

@@ -21,7 +21,7 @@
 #define PROBE_PRICE			20	/* of a row with an integer */
 #define COLUMN_PRICE		2.5 /* of a column that only the probe needs */
 #define LARGE_PROBE_PRICE	60	/* by a filter that fast caches do not hold */
-#define HASH_PRICE			150 /* of another key, which may be toasted: see rank_of() */
+#define HASH_PRICE			150 /* of another key, which may be toasted */
 #define LEAST_HASH_PRICE	30
 #define OTHER_HASH_PRICE	500 /* of a key of an extension's type */
 #define LOCALE_HASH_PRICE	2000	/* under a nondeterministic collation */
@@ -50,9 +50,9 @@
 
 /* The inner rows of all processes that share the hash table. */
 static double
-total_inner_rows(const Sides *sides)
+total_inner_rows(const Plan *inner)
 {
-	return sides->inner->parallel_aware ? ((const Hash *) sides->inner)->rows_total : outerPlan(sides->inner)->plan_rows;
+	return inner->parallel_aware ? ((const Hash *) inner)->rows_total : outerPlan(inner)->plan_rows;
 }
 
 /* What the keys of an outer row cost that are not hashed by ourselves. */
@@ -101,20 +101,25 @@ price_of_columns(const Candidate *candidate)
 	return COLUMN_PRICE * more * Max(0, 1 - candidate->sides.outer->plan_rows / Max(1, candidate->way.scan_rows));
 }
 
-/* The work of a join for an outer row. */
+/* The look-up of a row in a hash table. */
 static double
-saving_in_join(const Candidate *candidate, double hashes)
+price_of_lookup(const Plan *hash)
 {
-	const Sides *sides = &candidate->sides;
-	const Plan *inner = outerPlan(sides->inner);
+	const Plan *inner = outerPlan(hash);
 	int			row_bytes = inner->plan_width + ROW_OVERHEAD;
-	double		bytes = candidate->keys * row_bytes;
+	double		bytes = total_inner_rows(hash) * row_bytes;
 
-	if (IsA(sides->join, MergeJoin))
-		return MERGE_SAVES;
 	if (inner->plan_rows * row_bytes > get_hash_memory_limit() || bytes > LARGE_TABLE)
-		return hashes + LARGE_JOIN_SAVES;
-	return hashes + (bytes > TINY_TABLE ? JOIN_SAVES : TINY_JOIN_SAVES);
+		return LARGE_JOIN_SAVES;
+	return bytes > TINY_TABLE ? JOIN_SAVES : TINY_JOIN_SAVES;
+}
+
+/* A row that is returned takes as long as a look-up in a tiny table on top. */
+double
+price_of_join(const Way *way, const Join *join)
+{
+	return price_of_lookup(innerPlan(join)) * rows_of(way, outerPlan(join)) +
+		(NODE_SAVES - TINY_JOIN_SAVES) * rows_of(way, &join->plan);
 }
 
 /*
@@ -125,8 +130,10 @@ static double
 saving_of_row(const Candidate *candidate, double hashes)
 {
 	const Way  *way = &candidate->way;
+	const Sides *sides = &candidate->sides;
+	double		in_join = IsA(sides->join, MergeJoin) ? MERGE_SAVES : hashes + price_of_lookup(sides->inner);
 
-	return (saving_in_join(candidate, hashes) * candidate->sides.outer->plan_rows + NODE_SAVES * way->node_rows +
+	return (in_join * sides->outer->plan_rows + NODE_SAVES * way->node_rows + way->lower_joins +
 			BLOCKING_SAVES * way->kept_rows + GATHER_SAVES * way->gathered_rows) / Max(1, way->scan_rows);
 }
 
@@ -222,7 +229,7 @@ rows_dropped_before(const Candidate *candidate)
 	return rows;
 }
 
-/* The order of filters does not need the margin that HASH_PRICE has. */
+/* HASH_PRICE has a margin over LEAST_HASH_PRICE, which the order of filters does not need. */
 static double
 rank_of(const Candidate *candidate, double hashes)
 {
@@ -237,7 +244,7 @@ price_candidate(Candidate *candidate)
 	const Sides *sides = &candidate->sides;
 	double		hashes = price_of_hashes(candidate->way.keys);
 
-	candidate->keys = total_inner_rows(sides);
+	candidate->keys = total_inner_rows(sides->inner);
 	candidate->build_price = BUILD_PRICE + hashes;
 	candidate->price = price_of_probe(candidate->keys, hashes) + price_of_columns(candidate);
 	candidate->fixed_price = price_of_compiling(candidate) + CONDITION_PRICE * rows_dropped_before(candidate);

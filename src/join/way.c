@@ -147,7 +147,7 @@ may_keep_rows(const Way *way, const Plan *input)
 	return !way->changing || (way->parameters != NULL && bms_is_subset(way->parameters, input->allParam));
 }
 
-static double
+double
 rows_of(const Way *way, const Plan *plan)
 {
 	return plan->plan_rows * Max(1, way->processes);
@@ -293,15 +293,6 @@ may_peek(const Join *join)
 		(join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI);
 }
 
-/* What a join spends on its outer rows: about half of it on those that it drops. */
-static double
-rows_in_join(const Way *way, const Join *join, const Plan *side)
-{
-	double		rows = rows_of(way, side);
-
-	return side == outerPlan(&join->plan) ? Min(rows, (rows + rows_of(way, &join->plan)) / 2) : rows;
-}
-
 /* Into the input of a join that all keys come from. */
 static Reach
 descend_join(Way *way, Join *join, List *keys)
@@ -325,7 +316,10 @@ descend_join(Way *way, Join *join, List *keys)
 			return REACHES_NONE;
 		way->peeked = true;
 	}
-	way->node_rows += rows_in_join(way, join, side);
+	if (IsA(join, HashJoin) && side == outerPlan(&join->plan))
+		way->lower_joins += price_of_join(way, join);
+	else
+		way->node_rows += rows_of(way, side);
 	reach = descend(way, side, keys);
 	way->peeked = peeked;
 	return reach;
