@@ -584,6 +584,21 @@ def test_order_of_probes():
             same(re.findall("small|name", condition)[:1], [first], "a text is probed first only if it drops many more rows")
 
 
+def test_price_of_lower_joins():
+    """Fails if a filter is left out though its rows would be looked up in large hash tables of lower joins."""
+    each(*(f"CREATE TABLE point_{name} AS SELECT i AS id, i % 10 AS g FROM generate_series(0, 999) AS i" for name in "abc"),
+         *(f"ALTER TABLE point_{name} ADD PRIMARY KEY (id)" for name in "abc"),
+         "CREATE TABLE line AS SELECT i / 10 AS a, i / 10 AS b, i / 10 AS c FROM generate_series(0, 9999) AS i",
+         "ANALYZE point_a, point_b, point_c, line")  # fmt: skip
+    joins = " ".join(f"JOIN point_{name} AS p{name} ON p{name}.id = {name} AND p{name}.g < 2" for name in "abc")
+    with Session(HASH_ONLY + "SET bloomtype.join_filters = on; SET work_mem = '8MB';") as session:
+        session.each("BEGIN", """UPDATE pg_class SET reltuples = CASE relname WHEN 'line' THEN 1e8 ELSE 1e7 END
+                     WHERE relname IN ('line', 'point_a', 'point_b', 'point_c')""")  # fmt: skip
+        plan = session.explain(f"SELECT count(*) FROM line {joins}")
+        session.ask("ROLLBACK")
+    same(sum("Join Filter Name" in node for node in plan), 3, "filters of three joins that spill")
+
+
 def test_failing_search():
     """Fails if a session whose search for the probe was cancelled takes it for missing."""
     query = "SELECT FROM pairs JOIN few USING (k)"
@@ -827,6 +842,6 @@ run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_
     test_security_barrier, test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop,
     test_empty_inner_side, test_unhashable_elements, test_reevaluated_rows, test_cached_plans, test_cursors,
     test_cursor_of_another_role, test_small_scans, test_removal_beside_subplan, test_removal_of_alternating_probe,
-    test_loading, test_memory, test_large_shared_filter, test_order_of_probes, test_failing_search, test_jit,
-    test_price_of_jit, test_share_that_is_read, test_parallel_hash, test_copies, test_late_copy, test_no_segment,
-    test_figures_of_workers, test_figures_of_copies, test_explain, test_random_queries)  # fmt: skip
+    test_loading, test_memory, test_large_shared_filter, test_order_of_probes, test_price_of_lower_joins,
+    test_failing_search, test_jit, test_price_of_jit, test_share_that_is_read, test_parallel_hash, test_copies,
+    test_late_copy, test_no_segment, test_figures_of_workers, test_figures_of_copies, test_explain, test_random_queries)  # fmt: skip
