@@ -362,9 +362,9 @@ typedef struct Way
 	Plan	   *gather;			/* whose child is on the way */
 	double		processes;		/* that run what is on the way, 0 for one */
 	bool		blocking;		/* a node reads all rows before it returns one */
-	double		node_rows;		/* that nodes on the way read, but for these */
-	double		lower_joins;	/* the price of all rows in hash joins */
+	double		node_rows;		/* that nodes on the way read */
 	double		kept_rows;		/* of these, by sorts, groups and hashes */
+	double		lower_joins;	/* price of hash joins, not in node_rows */
 	double		gathered_rows;	/* that workers send */
 	double		scan_rows;		/* of all places, in all processes */
 	List	   *places;
@@ -389,6 +389,7 @@ typedef struct Sides
 	Plan	   *inner;			/* Hash or Sort: reads all rows at once */
 	Plan	   *outer;			/* whose rows a filter drops */
 	int			nkeys;
+	double		share_read;		/* of the join's rows */
 } Sides;
 
 /* A filter that is possible. */
@@ -398,7 +399,6 @@ typedef struct Candidate
 	const List *rtable;			/* of the statement */
 	Way			way;
 	int			jit_flags;		/* of the statement */
-	double		share_read;		/* of the rows that the way's scans return */
 	double		keys;			/* inner rows, of all processes that share */
 	double		build_price;	/* of an inner row */
 	double		fixed_price;	/* for any number of rows that are probed */

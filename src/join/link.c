@@ -186,11 +186,9 @@ typedef struct Linking
  * and conditions could fail for rows that are not read otherwise.
  */
 static List *
-add_join(const List *joins, JoinState *join)
+add_join(List *joins, JoinState *join)
 {
-	List	   *result = list_copy(joins);
-
-	return join->jointype == JOIN_LEFT || join->jointype == JOIN_ANTI ? result : lappend(result, join);
+	return join->jointype == JOIN_LEFT || join->jointype == JOIN_ANTI ? joins : lappend(list_copy(joins), join);
 }
 
 /*

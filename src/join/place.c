@@ -33,7 +33,6 @@ typedef struct Walk
 	bool		has_barrier;	/* see is_trusted_hash() */
 	int			last_node_id;
 	double		scan_rows;		/* of all scans */
-	double		share_read;		/* of the rows of the plan that is walked */
 	List	   *init_plans;		/* SubPlans */
 	Bitmapset  *steady;			/* parameters that never change */
 	List	   *candidates;		/* that should pay alone, or are forced */
@@ -293,7 +292,6 @@ try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
 	find_places(way, sides->outer);
 	if (way->places == NIL || (way->blocking && !may_build_first(sides)))
 		return NULL;
-	candidate->share_read = way->blocking ? 1 : walk->share_read;
 	price_candidate(candidate);
 	return should_pay(candidate, 1) ? candidate : NULL;
 }
@@ -395,11 +393,10 @@ share_of_child(const Plan *plan, const Plan *child, double share)
 static void
 walk_plan(Walk *walk, Plan *plan, double share_read)
 {
-	Sides		sides;
+	Sides		sides = {.share_read = share_read};
 	ListCell   *cell;
 
 	check_stack_depth();
-	walk->share_read = share_read;
 	if (find_sides(&sides, plan))
 		consider_join(walk, &sides);
 	foreach(cell, child_plans(plan))

@@ -22,7 +22,7 @@
 #define COLUMN_PRICE		2.5 /* of a column that only the probe needs */
 #define LARGE_PROBE_PRICE	60	/* by a filter that fast caches do not hold */
 #define HASH_PRICE			150 /* of another key, which may be toasted */
-#define LEAST_HASH_PRICE	30
+#define HASH_MARGIN			0.8 /* of it, not for the filters' order */
 #define OTHER_HASH_PRICE	500 /* of a key of an extension's type */
 #define LOCALE_HASH_PRICE	2000	/* under a nondeterministic collation */
 #define BUILD_PRICE			20	/* of an inner row */
@@ -229,15 +229,6 @@ rows_dropped_before(const Candidate *candidate)
 	return rows;
 }
 
-/* HASH_PRICE has a margin over LEAST_HASH_PRICE, which the order of filters does not need. */
-static double
-rank_of(const Candidate *candidate, double hashes)
-{
-	double		margin = hashes - hashes / HASH_PRICE * LEAST_HASH_PRICE;
-
-	return (candidate->price - margin) / Max(0.01, 1 - candidate->passing);
-}
-
 void
 price_candidate(Candidate *candidate)
 {
@@ -252,13 +243,14 @@ price_candidate(Candidate *candidate)
 	candidate->most_passing = Max(0, Min(MOST_PASSING, 1 - candidate->price / candidate->saving));
 	candidate->passing = expected_passing(candidate);
 	candidate->leaves = may_guess(sides) ? 1 : candidate->passing;
-	candidate->rank = rank_of(candidate, hashes);
+	candidate->rank = (candidate->price - HASH_MARGIN * hashes) / Max(0.01, 1 - candidate->passing);
 }
 
 bool
 should_pay(const Candidate *candidate, double left)
 {
-	double		rows = left * candidate->share_read * candidate->way.scan_rows;
+	double		share_read = candidate->way.blocking ? 1 : candidate->sides.share_read;
+	double		rows = left * share_read * candidate->way.scan_rows;
 	double		inner_rows = outerPlan(candidate->sides.inner)->plan_rows;
 
 	if (join_filters == JOIN_FILTERS_FORCE)
