@@ -405,6 +405,7 @@ typedef struct Candidate
 	double		price;			/* of a row that is probed */
 	double		saving;			/* of one that is dropped */
 	double		most_passing;	/* share of the rows, for it to pay */
+	double		most_expected;	/* the same, for it to be placed */
 	double		passing;		/* expected share */
 	double		leaves;			/* share that later filters get at most */
 	double		rank;			/* the least first */

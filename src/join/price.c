@@ -39,7 +39,9 @@
 #define GATHER_SAVES	150		/* a worker sends no row to the leader */
 #define BLOCKING_SAVES		150 /* one of them sorts, groups or hashes */
 #define MOST_PASSING		0.85	/* share of the rows, at most */
+#define LEAST_GAIN			0.05	/* share of the saving, to place a filter */
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
+#define LEAST_GUESS			0.1 /* share, by may_guess() */
 #define PROCESSES			2	/* that run a parallel scan, as a rule */
 #define MERGE_RATIO			10	/* of outer to inner rows: see may_guess() */
 
@@ -169,7 +171,7 @@ expected_passing(const Candidate *candidate)
 	if (list_length(candidate->way.keys->outer) < sides->nkeys)
 		share = Max(share, UNKNOWN_PASSING);
 	if (may_guess(sides))
-		share = Min(share, Max(0, candidate->most_passing - 0.05));
+		share = Min(share, Max(LEAST_GUESS, candidate->most_expected));
 	return share;
 }
 
@@ -241,6 +243,7 @@ price_candidate(Candidate *candidate)
 	candidate->fixed_price = price_of_compiling(candidate) + CONDITION_PRICE * rows_dropped_before(candidate);
 	candidate->saving = saving_of_row(candidate, hashes);
 	candidate->most_passing = Max(0, Min(MOST_PASSING, 1 - candidate->price / candidate->saving));
+	candidate->most_expected = candidate->most_passing - LEAST_GAIN;
 	candidate->passing = expected_passing(candidate);
 	candidate->leaves = may_guess(sides) ? 1 : candidate->passing;
 	candidate->rank = (candidate->price - HASH_MARGIN * hashes) / Max(0.01, 1 - candidate->passing);
@@ -256,7 +259,7 @@ should_pay(const Candidate *candidate, double left)
 	if (join_filters == JOIN_FILTERS_FORCE)
 		return true;
 	return rows >= join_filter_min_rows && fits_join_filter(inner_rows) &&
-		candidate->passing <= candidate->most_passing &&
+		candidate->passing <= candidate->most_expected &&
 		rows * ((1 - candidate->passing) * candidate->saving - candidate->price) >=
 		inner_rows * candidate->build_price + candidate->fixed_price;
 }

@@ -28,7 +28,8 @@ def make_server(directory):
     server = Server(directory, "server").init(shared_preload_libraries="'pg_stat_statements'").start()
     server.run("createdb", DATABASE)
     server.sql("CREATE EXTENSION bloomtype", "CREATE EXTENSION pg_stat_statements",
-               "CREATE TABLE pairs AS SELECT i / 2 AS k, i FROM generate_series(0, 9999) AS i",
+               # each value twice, the wanted ones not together: a probe would not pay there
+               "CREATE TABLE pairs AS SELECT i % 5000 AS k, i FROM generate_series(0, 9999) AS i ORDER BY i * 7919 % 10000",
                "CREATE TABLE wanted AS SELECT i AS k FROM generate_series(1, 100) AS i",
                # every second row is not wanted
                "CREATE TABLE halved AS SELECT i + (i + 1) % 2 * 1000 AS k FROM generate_series(1, 200) AS i",
