@@ -25,6 +25,7 @@ RELEASED = {
     "1.1.0": ("bloomtype--1.0.0--1.1.0.sql", "c4acac68797e768416f1f5ead09b3fd3e21a013c2fb966489f1dce5e2593749d"),
     "1.2.0": ("bloomtype--1.1.0--1.2.0.sql", "4223a56bd30cbd82781e72f58a61f4150098da2d7fc188fe330101a8d30939c8"),
     "1.3.0": ("bloomtype--1.2.0--1.3.0.sql", "45e2f9dbfa526277009d513bdb78a6dd73ee5e870dc4cd9d458c28218f1bda8b"),
+    "1.4.0": ("bloomtype--1.3.0--1.4.0.sql", "32d01d4b05faf29a09be708fcc76ab9b43f86806a785fb420366ad5f26cb1607"),
 }
 # In development before the newest, which is, too: their scripts may still change.
 PENDING = []
