@@ -382,10 +382,10 @@ def test_cancelled_growth():
         timeouts = random.Random("timeouts")
         timed_out = 0
         for _ in range(30):
-            session.ask(f"SET statement_timeout = {timeouts.randint(1, 60)}")
+            session.set_timeout(timeouts.randint(1, 60))
             timed_out += session.attempt(grow.format("cancelled"))[1] == "57014"
         ok(timed_out > 10, f"{timed_out} statements ran out of time")
-        session.ask("RESET statement_timeout")
+        session.set_timeout(0)
         same(session.attempt(grow.format("cancelled"))[1], "00000", "without a limit the statement ends")
         same(watcher.ask(GROWN.format("cancelled_k")), ["2"], "and the set has grown once")
         sizes = [int(watcher.ask(SIZE.format(index))[0]) for index in ("steady_k", "cancelled_k")]
@@ -398,12 +398,12 @@ def test_timeout_of_each_row():
     """Fails if growth starts anew for each statement and never ends: each inserts one row with little time."""
     make("hasty", numbers(1, 100000))
     with Session() as session:
-        session.ask("SET statement_timeout = 3")
+        session.set_timeout(3)
         for first in range(0, 400000, 20):
             session.attempt(f"INSERT INTO hasty {numbers(100001 + first, 100020 + first)}")
             if first % 2000 == 0 and session.attempt(GROWN.format("hasty_k"))[0] == ["2"]:
                 break
-        session.ask("RESET statement_timeout")
+        session.set_timeout(0)
         ok(int(session.ask(GROWN.format("hasty_k"))[0]) >= 2, "the set grows although each statement has 3 ms")
         same(session.ask(denied("hasty", condition="k > 100000")), [], "and misses nothing")
 

@@ -96,6 +96,11 @@ class Session:
             self.error = str(problem)
             return [], "lost" if self.connection.closed else problem.sqlstate
 
+    def set_timeout(self, timeout):
+        """Sets statement_timeout, in ms, though the old one may cancel this statement, too."""
+        while self.attempt(f"SET statement_timeout = {timeout}")[1] != "00000":
+            pass
+
     def explain(self, sql, options=""):
         """The nodes of a plan, top down."""
         ((plan,),) = self.rows(f"EXPLAIN (FORMAT JSON{options}) {sql}")
