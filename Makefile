@@ -19,8 +19,9 @@ EXTVERSION = $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(srcdir)/$(EXT
 
 PG_CPPFLAGS = -I$(srcdir)/src -DBLOOMTYPE_VERSION='"$(EXTVERSION)"'
 
-# A filter's size must not depend on whether the machine fuses multiply and add.
-PG_CFLAGS = -ffp-contract=off
+# The headers of PostgreSQL 15 are not C23, which is the default from gcc 15 on. A filter's
+# size must not depend on whether the machine fuses multiply and add.
+PG_CFLAGS = -std=gnu11 -ffp-contract=off
 
 PG_CONFIG ?= pg_config
 
@@ -47,7 +48,7 @@ endif
 
 # Loops over whole filters are written for the vectoriser.
 src/core/bulk.o src/core/number_bulk.o src/core/slices.o: CFLAGS += -O3
-BITCODE_CFLAGS += -ffp-contract=off
+BITCODE_CFLAGS += -std=gnu11 -ffp-contract=off
 
 # A build outside the source tree needs its directories there. pg_regress looks for
 # expected/ in the current directory.
