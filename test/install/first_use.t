@@ -60,8 +60,10 @@ major=$(pg_lsclusters --no-header | awk '{ print $1; exit }')
 [[ $major ]] || major=$(cd /usr/lib/postgresql && echo *)
 check "start it" start_cluster
 # The first command installs the compiler and the headers; the others build and install.
-check "install what builds bloomtype" bash -ec "$(commands 'In these commands' | adapted | sed -n 1p)"
-check "build and install bloomtype" bash -ec "$(commands 'In these commands' | adapted | sed 1d)"
+block=$(commands 'Replace 18 by' | adapted)
+[[ $block == *install*$'\n'*make* ]] || { echo "Bail out! README.md does not say how to install from source"; exit 1; }
+check "install what builds bloomtype" bash -ec "$(sed -n 1p <<<"$block")"
+check "build and install bloomtype" bash -ec "$(sed 1d <<<"$block")"
 check "make a first filter" first_filter
 all=$(awk -v a="$began" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f s", b - a }')
 check "or script/demo" script/demo
