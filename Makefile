@@ -48,7 +48,7 @@ endif
 
 # Loops over whole filters are written for the vectoriser.
 src/core/bulk.o src/core/number_bulk.o src/core/slices.o: CFLAGS += -O3
-BITCODE_CFLAGS += -std=gnu11 -ffp-contract=off
+BITCODE_CFLAGS += $(PG_CFLAGS)
 
 # A build outside the source tree needs its directories there. pg_regress looks for
 # expected/ in the current directory.
