@@ -336,6 +336,8 @@ ADVERSE = {
     "unselective": COUNT % ("outside", "inside", "a", "true"),
     "half-selective": COUNT % ("outside", "inside", "a", "i.kind < 10"),
     "nine tenths pass": COUNT % ("outside", "inside", "a", "i.kind < 18"),
+    "two fifths pass, in the order of their keys": COUNT % ("outside", "inside", "in_order", "i.id % 100 < 40"),
+    "a quarter passes, tiny table": COUNT % ("outside", "inside_tiny", "tiny", "i.id < 25"),
     "skewed keys, nearly all rows pass": COUNT % ("outside", "inside", "skewed", "i.id < %d" % (FEWER // 10 // 20)),
     "no row expected to pass, all do": COUNT % ("outside", "inside", "one_kind", ONE_KIND),
     "the same, %d rows" % (FEWER // 10): COUNT % ("outside_few", "inside", "one_kind", ONE_KIND),
@@ -356,8 +358,9 @@ def adverse(session):
     number = FEWER // 10
     one_kind = "(SELECT array_agg(id) FROM inside WHERE kind = 1)"
     few = "CREATE UNLOGGED TABLE {0} AS SELECT * FROM outside LIMIT {1}; VACUUM ANALYZE {0}"
-    make(session, dimension("inside", number), dimension("inside_all", ROWS),
-         fact("outside", FEWER, a=number, skewed="floor(%d * (1 - %s / 1e6) ^ 60)::int" % (number, tpch.pick(50, 1000000)),
+    make(session, dimension("inside", number), dimension("inside_all", ROWS), dimension("inside_tiny", 100),
+         fact("outside", FEWER, a=number, in_order="(i / 10)::int", tiny=100,
+              skewed="floor(%d * (1 - %s / 1e6) ^ 60)::int" % (number, tpch.pick(50, 1000000)),
               one_kind="(" + one_kind + ")[1 + %s]" % tpch.pick(51, number // 21)),
          few.format("outside_few", FEWER // 10), few.format("outside_fewer", FEWER // 100), fact("outside_all", ROWS, a=ROWS))  # fmt: skip
     for case, settings in CASES.items():
@@ -365,7 +368,7 @@ def adverse(session):
         with Session(*settings) as fresh:
             for name, sql in ADVERSE.items():
                 compare(fresh, "%s, %s" % (name, case), sql, ">= 0.97")
-    session.ask("DROP TABLE inside, inside_all, outside, outside_few, outside_fewer, outside_all")
+    session.ask("DROP TABLE inside, inside_all, inside_tiny, outside, outside_few, outside_fewer, outside_all")
 
 
 # Small statements

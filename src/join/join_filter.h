@@ -98,7 +98,8 @@ typedef struct SharedFilter SharedFilter;
 /* What probes drop: see judge_probe(). */
 typedef struct Judgement
 {
-	uint64		probed;			/* rows in the windows before this one */
+	uint64		rows;			/* that the planner expects of the scans */
+	uint64		probed;			/* rows so far; a paused one counts in part */
 	uint64		dropped;
 	uint32		window;			/* rows to look at */
 	uint32		seen;
@@ -106,7 +107,6 @@ typedef struct Judgement
 	uint32		pause;			/* rows to let pass */
 	uint32		next_pause;
 	int			failures;		/* windows in a row that did not pay */
-	int			all_failures;
 } Judgement;
 
 typedef struct JoinFilter

@@ -31,6 +31,7 @@
 #define LONGER_PRICE		100000	/* of a longer condition */
 #define OPTIMIZE_FACTOR		20	/* on these three, if JIT optimizes */
 #define CONDITION_PRICE		1.5 /* of a row that other clauses drop */
+#define EMPTY_JOIN_SAVES	25	/* by a table whose buckets are mostly empty */
 #define TINY_JOIN_SAVES		30
 #define JOIN_SAVES			40
 #define LARGE_JOIN_SAVES	300 /* by a table beyond the caches, or on disk */
@@ -45,6 +46,7 @@
 #define PROCESSES			2	/* that run a parallel scan, as a rule */
 #define MERGE_RATIO			10	/* of outer to inner rows: see may_guess() */
 
+#define FEW_ROWS			128 /* beside the 1024 buckets of every hash table */
 #define TINY_TABLE			(512 * 1024)	/* bytes */
 #define LARGE_TABLE			(32 * 1024 * 1024)
 #define LARGE_FILTER		(1024 * 1024)
@@ -113,7 +115,9 @@ price_of_lookup(const Plan *hash)
 
 	if (inner->plan_rows * row_bytes > get_hash_memory_limit() || bytes > LARGE_TABLE)
 		return LARGE_JOIN_SAVES;
-	return bytes > TINY_TABLE ? JOIN_SAVES : TINY_JOIN_SAVES;
+	if (bytes > TINY_TABLE)
+		return JOIN_SAVES;
+	return total_inner_rows(hash) > FEW_ROWS ? TINY_JOIN_SAVES : EMPTY_JOIN_SAVES;
 }
 
 /* A row that is returned takes as long as a look-up in a tiny table on top. */

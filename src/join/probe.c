@@ -17,8 +17,10 @@
 
 #define WINDOWS_PER_PAUSE	4	/* at first */
 #define LONGEST_PAUSE		(4 * 1024 * 1024)
-#define FAILURES_TO_REMOVE	3	/* in a row */
-#define MOST_FAILURES		6	/* of a probe that does not pay in all */
+#define PAUSED_PER_PROBE	4	/* rows that cost as much as one probe */
+#define WINDOWS_TO_LOSE		4	/* at most, beside a part of the rows */
+#define ROWS_PER_LOST		64
+#define FAILURES_TO_GIVE_UP	3	/* in a row */
 #define WINDOWS_OF_SCAN		32	/* of one that is judged alone */
 
 FuncExpr *
@@ -42,10 +44,16 @@ start_window(Judgement *judgement)
 	judgement->seen = judgement->passed = 0;
 }
 
+static uint32
+first_pause(void)
+{
+	return (uint32) Min((uint64) join_filter_window * WINDOWS_PER_PAUSE, LONGEST_PAUSE);
+}
+
 static void
 start_judgement(Judgement *judgement)
 {
-	judgement->next_pause = (uint32) Min((uint64) join_filter_window * WINDOWS_PER_PAUSE, LONGEST_PAUSE);
+	judgement->next_pause = first_pause();
 	start_window(judgement);
 }
 
@@ -60,6 +68,7 @@ start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe)
 	if (filter->probes == NIL)
 		start_judgement(&filter->judgement);
 	start_judgement(&site->own);
+	site->judgement->rows += site->rows;
 	filter->probes = lappend(filter->probes, site);
 	site->last_column = prepare_keys(site->keys, filter->plan, true, list_copy_tail(probe->args, 1));
 }
@@ -177,56 +186,71 @@ give_up_groups(JoinFilter *filter)
 		remove_probe(lfirst(cell));
 }
 
-static bool
-pays(const JoinFilter *filter, uint64 probed, uint64 dropped)
+/*
+ * What the probes of so many rows cost beyond what they saved, in thousandths of the saving
+ * by a row that is dropped.
+ */
+static int64
+loss_of(const JoinFilter *filter, uint64 probed, uint64 dropped)
 {
-	return (probed - dropped) * 1000 <= probed * filter->plan->most_passing;
+	return (int64) ((probed - dropped) * 1000) - (int64) (probed * filter->plan->most_passing);
+}
+
+/* Did they cost more than the probes of so many rows that all pass? */
+static bool
+lost_too_much(const JoinFilter *filter, const Judgement *judgement)
+{
+	uint64		most = judgement->rows / ROWS_PER_LOST + (uint64) join_filter_window * WINDOWS_TO_LOSE;
+
+	return loss_of(filter, judgement->probed, judgement->dropped) > loss_of(filter, most, 0);
+}
+
+static void
+start_pause(Judgement *judgement)
+{
+	judgement->pause = judgement->next_pause;
+	judgement->probed += judgement->pause / PAUSED_PER_PROBE;
+	judgement->next_pause = Min(judgement->next_pause * 2, LONGEST_PAUSE);
 }
 
 /*
- * At the end of a window: does the probe pay?  If not, it lets rows pass for a while,
- * because the next ones may be of another kind, and after several failures it goes.  While
- * it pays in all, the pauses stay short: a paused probe still costs a third of one.
+ * At the end of a window: does the probe pay?  One window may fail by chance.  If a second
+ * one does, it lets rows pass for a while, then tries again, because rows may be stored in
+ * the order of their keys.  It goes when it has lost too much in all.
  */
 static void
 judge_probe(ProbeSite *site)
 {
 	JoinFilter *filter = site->filter;
 	Judgement  *judgement = site->judgement;
-	bool		window_pays = pays(filter, judgement->seen, judgement->seen - judgement->passed);
-	bool		all_pay;
+	uint32		dropped = judgement->seen - judgement->passed;
+	bool		pays = loss_of(filter, judgement->seen, dropped) <= 0;
 
 	judgement->probed += judgement->seen;
-	judgement->dropped += judgement->seen - judgement->passed;
-	all_pay = pays(filter, judgement->probed, judgement->dropped);
+	judgement->dropped += dropped;
+	judgement->failures = pays ? 0 : judgement->failures + 1;
 	start_window(judgement);
-	judgement->failures = window_pays ? 0 : judgement->failures + 1;
-	judgement->all_failures += !window_pays;
 	if (filter->plan->whole)
 	{
-		if (judgement->failures == FAILURES_TO_REMOVE)
+		if (judgement->failures == FAILURES_TO_GIVE_UP)
 			give_up_groups(filter);
 		return;
 	}
-	if (window_pays)
-		return;
-	judgement->pause = judgement->next_pause;
-	if (!all_pay)
-		judgement->next_pause = Min(judgement->next_pause * 2, LONGEST_PAUSE);
-	if (judgement->failures >= FAILURES_TO_REMOVE || (!all_pay && judgement->all_failures >= MOST_FAILURES))
+	if (pays)
+		judgement->next_pause = first_pause();
+	else if (judgement->failures > 1)
+		start_pause(judgement);
+	if (!pays && lost_too_much(filter, judgement))
 		remove_probe(site);
 }
 
-/*
- * A row passes in a pause.  Once scans that are judged as one have failed so often that one
- * alone would be removed, a scan that ends before the pause is.
- */
+/* A row passes in a pause.  A scan that ends before a long one loses its probe. */
 static void
 pause_probe(ProbeSite *site)
 {
 	Judgement  *judgement = site->judgement;
 
-	if (judgement->failures < FAILURES_TO_REMOVE || judgement->pause < site->rows)
+	if (judgement->failures < FAILURES_TO_GIVE_UP || judgement->pause < site->rows)
 	{
 		judgement->pause--;
 		return;

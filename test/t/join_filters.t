@@ -497,6 +497,22 @@ def test_small_scans():
         ok(dropped(plan) > 1000, "later partitions drop rows", dropped(plan))
 
 
+def test_rows_in_order_of_keys():
+    """Fails if a probe pauses or goes, though it pays in all, where rows that match stand together; or if it stays in
+    a long rest of the scan where all match."""
+    each("CREATE TABLE fifty AS SELECT generate_series(0, 49) AS k")
+    for name, matches, dropped_rows, removed in (("short", "i % 2000 < 200", (178000, 180000), 0),
+            ("long", "(i + 50000) % 100000 < 8000", (140000, 184000), 0), ("rest", "i >= 20000", (19000, 20000), 1)):  # fmt: skip
+        each(f"""CREATE TABLE {name}_runs AS SELECT CASE WHEN {matches} THEN i % 50 ELSE -i - 1 END AS k
+                 FROM generate_series(0, 199999) AS i""", f"ANALYZE fifty, {name}_runs")  # fmt: skip
+        with Session(HASH_ONLY + FORCE) as session:
+            plan = session.explain(f"SELECT FROM {name}_runs JOIN fifty USING (k)", ", ANALYZE, TIMING off")
+        (build,) = [node for node in plan if "Join Filter Name" in node]
+        ok(dropped_rows[0] <= build["Rows Dropped"] <= dropped_rows[1], f"dropped rows, {name} runs", build)
+        same(build["Probes Removed"], removed, f"whether the probe is removed, {name} runs")
+        ok(build["Rows Probed"] < 25000 or not removed, f"it is removed soon, {name} runs", build)
+
+
 def test_removal_of_alternating_probe():
     """Fails if a probe stays because it pays now and then."""
     each("""CREATE TABLE alternating AS SELECT CASE WHEN i / 16 % 2 = 0 THEN -1 - i ELSE i % 10 END AS k
@@ -605,13 +621,16 @@ def test_price_of_lower_joins():
 def test_least_gain():
     """Fails if a filter is placed for a gain below the errors of its prices, as keys that are slow to hash have it in a
     join by a tiny table, or if the planner's estimate is overruled there by a guess."""
-    each("CREATE TABLE flow AS SELECT i % 1000 AS k, 'n' || i % 1000 AS name FROM generate_series(1, 100000) AS i",
+    each("CREATE TABLE flow AS SELECT i % 1000 AS k, 'n' || i % 1000 AS name, i % 100 AS d FROM generate_series(1, 100000) AS i",
          "CREATE TABLE basin AS SELECT i AS k, 'n' || i AS name, i % 100 AS g FROM generate_series(0, 999) AS i",
          "CREATE TABLE unique_basin (LIKE basin, PRIMARY KEY (k))", "INSERT INTO unique_basin TABLE basin",
-         "ANALYZE flow, basin, unique_basin")  # fmt: skip
+         "CREATE TABLE pool (d int PRIMARY KEY)", "INSERT INTO pool SELECT generate_series(0, 99)",
+         "CREATE TABLE wide_basin AS SELECT 'n' || i AS name, i % 300 AS g FROM generate_series(0, 59999) AS i",
+         "ANALYZE flow, basin, unique_basin, pool, wide_basin")  # fmt: skip
     with Session(HASH_ONLY + "SET bloomtype.join_filters = on;") as session:
-        for table, key, clause, has in (("unique_basin", "k", "g < 31", False), ("unique_basin", "k", "g < 20", True),
-                                        ("basin", "name", "g < 3", False), ("basin", "name", "g < 0", True)):  # fmt: skip
+        for table, key, clause, has in (("unique_basin", "k", "g < 31", False), ("unique_basin", "k", "g < 25", True),
+                ("pool", "d", "d < 25", False), ("pool", "d", "d < 12", True), ("basin", "name", "g < 0", False),
+                ("basin", "name", "g < 15", False), ("wide_basin", "name", "g = 0", True)):  # fmt: skip
             query = f"SELECT count(*) FROM flow JOIN {table} AS b USING ({key}) WHERE b.{clause}"
             same(has_filter(session, query), has, f"{key} of {table}, {clause}")
 
@@ -853,7 +872,7 @@ run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_
     test_workers_on_the_inner_side, test_chain_of_subqueries, test_subplan_of_many_partitions, test_expensive_keys,
     test_security_barrier, test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop, test_empty_inner_side,
     test_unhashable_elements, test_reevaluated_rows, test_cached_plans, test_cursors, test_cursor_of_another_role,
-    test_small_scans, test_removal_beside_subplan, test_removal_of_alternating_probe, test_loading, test_memory,
+    test_small_scans, test_removal_beside_subplan, test_rows_in_order_of_keys, test_removal_of_alternating_probe, test_loading, test_memory,
     test_large_shared_filter, test_order_of_probes, test_price_of_lower_joins, test_least_gain, test_failing_search,
     test_jit, test_price_of_jit, test_share_that_is_read, test_parallel_hash, test_copies, test_late_copy,
     test_no_segment, test_figures_of_workers, test_figures_of_copies, test_explain, test_random_queries)  # fmt: skip
