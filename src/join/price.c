@@ -11,9 +11,11 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_statistic.h"
 #include "jit/jit.h"
 #include "join/join_filter.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -31,7 +33,7 @@
 #define LONGER_PRICE		100000	/* of a longer condition */
 #define OPTIMIZE_FACTOR		20	/* on these three, if JIT optimizes */
 #define CONDITION_PRICE		1.5 /* of a row that other clauses drop */
-#define EMPTY_JOIN_SAVES	25	/* by a table whose buckets are mostly empty */
+#define EMPTY_JOIN_SAVES	23	/* by a table whose buckets are mostly empty */
 #define TINY_JOIN_SAVES		30
 #define JOIN_SAVES			40
 #define LARGE_JOIN_SAVES	300 /* by a table beyond the caches, or on disk */
@@ -39,15 +41,16 @@
 #define NODE_SAVES			60	/* for each node that the row does not reach */
 #define GATHER_SAVES	150		/* a worker sends no row to the leader */
 #define BLOCKING_SAVES		150 /* one of them sorts, groups or hashes */
-#define MOST_PASSING		0.85	/* share of the rows, at most */
-#define LEAST_GAIN			0.05	/* share of the saving, to place a filter */
+#define MOST_PASSING		0.8 /* share of the rows, at most */
+#define LEAST_GAIN			3	/* of each row, to place a filter */
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
 #define LEAST_GUESS			0.1 /* share, by may_guess() */
+#define NEARLY_UNIQUE		(-0.9)	/* stadistinct, a negated share */
 #define PROCESSES			2	/* that run a parallel scan, as a rule */
 #define MERGE_RATIO			10	/* of outer to inner rows: see may_guess() */
 
 #define FEW_ROWS			128 /* beside the 1024 buckets of every hash table */
-#define TINY_TABLE			(512 * 1024)	/* bytes */
+#define TINY_TABLE			(2 * 1024 * 1024)	/* bytes */
 #define LARGE_TABLE			(32 * 1024 * 1024)
 #define LARGE_FILTER		(1024 * 1024)
 #define ROW_OVERHEAD		40	/* bytes of a row in a hash table */
@@ -143,24 +146,86 @@ saving_of_row(const Candidate *candidate, double hashes)
 			BLOCKING_SAVES * way->kept_rows + GATHER_SAVES * way->gathered_rows) / Max(1, way->scan_rows);
 }
 
-/*
- * Can the share only be guessed?  Where outer rows find several matches, the size of the
- * result says too little.  A merge join loses a tenth or more of its time by a filter that
- * drops nothing, unless its inner side is small beside the outer one.
- */
-static bool
-may_guess(const Sides *sides)
+/* The statistics of a column of the table that a plan scans, or NULL. */
+static HeapTuple
+statistics_of(const Candidate *candidate, const Plan *scan, const Var *column)
 {
-	const Join *join = sides->join;
+	if (!IsA(scan, SeqScan) && !IsA(scan, IndexScan) && !IsA(scan, BitmapHeapScan))
+		return NULL;
+	return SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rt_fetch(column->varno, candidate->rtable)->relid),
+						   Int16GetDatum(column->varattno), BoolGetDatum(false));
+}
 
-	if (IsA(join, MergeJoin))
-		return sides->outer->plan_rows >= MERGE_RATIO * sides->inner->plan_rows;
-	return join->jointype == JOIN_INNER && !join->inner_unique;
+/* Has a key of the inner side hardly a value twice, though no index says so? */
+static bool
+is_nearly_unique(const Candidate *candidate)
+{
+	const Plan *child = outerPlan(candidate->sides.inner);
+	ListCell   *cell;
+
+	foreach(cell, candidate->way.keys->inner)
+	{
+		TargetEntry *target = get_tle_by_resno(child->targetlist, plain_column(lfirst(cell))->varattno);
+		Var		   *column = target == NULL ? NULL : plain_column((Node *) target->expr);
+		HeapTuple	tuple = column == NULL ? NULL : statistics_of(candidate, child, column);
+		double		distinct;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		distinct = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
+		ReleaseSysCache(tuple);
+		if (distinct <= NEARLY_UNIQUE)
+			return true;
+	}
+	return false;
 }
 
 /*
- * The share of the outer rows that the planner expects to find a match; if it is a guess,
- * at most one that just pays.  A semi- or anti-join that merges returns rows of its inner
+ * Can the share only be guessed?  Where outer rows find several matches, the size of the
+ * result says too little.  Below a group the probes may have to stay, whatever they drop.
+ * A merge join loses a tenth or more of its time by a filter that drops nothing, unless its
+ * inner side is small beside the outer one.
+ */
+static bool
+may_guess(const Candidate *candidate)
+{
+	const Sides *sides = &candidate->sides;
+	const Join *join = sides->join;
+
+	if (candidate->way.whole)
+		return false;
+	if (IsA(join, MergeJoin))
+		return sides->outer->plan_rows >= MERGE_RATIO * sides->inner->plan_rows;
+	return join->jointype == JOIN_INNER && !join->inner_unique && !is_nearly_unique(candidate);
+}
+
+/*
+ * The share of null keys in a table, if no condition tests the key.  The join drops them as
+ * soon as a probe does.
+ */
+static double
+null_share(const Candidate *candidate)
+{
+	const Place *place = linitial(candidate->way.places);
+	const Var  *key = plain_column(linitial(place->keys));
+	Bitmapset  *tested = NULL;
+	HeapTuple	tuple;
+	double		share;
+
+	pull_varattnos((Node *) place->scan->qual, key->varno, &tested);
+	if (!IsA(place->scan, SeqScan) || bms_is_member(key->varattno - FirstLowInvalidHeapAttributeNumber, tested))
+		return 0;
+	tuple = statistics_of(candidate, place->scan, key);
+	if (!HeapTupleIsValid(tuple))
+		return 0;
+	share = ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
+	ReleaseSysCache(tuple);
+	return share;
+}
+
+/*
+ * The share of the outer rows with keys that the planner expects to find a match; if it is a
+ * guess, at most one that just pays.  A semi- or anti-join that merges returns rows of its inner
  * side, which say nothing of the outer ones.
  */
 static double
@@ -168,13 +233,14 @@ expected_passing(const Candidate *candidate)
 {
 	const Sides *sides = &candidate->sides;
 	const Join *join = sides->join;
-	double		share = Min(1, join->plan.plan_rows / Max(1, sides->outer->plan_rows));
+	double		with_keys = sides->outer->plan_rows * (1 - null_share(candidate));
+	double		share = Min(1, join->plan.plan_rows / Max(1, with_keys));
 
 	if (IsA(join, MergeJoin) && (join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI))
 		share = 1;
 	if (list_length(candidate->way.keys->outer) < sides->nkeys)
 		share = Max(share, UNKNOWN_PASSING);
-	if (may_guess(sides))
+	if (may_guess(candidate))
 		share = Min(share, Max(LEAST_GUESS, candidate->most_expected));
 	return share;
 }
@@ -247,9 +313,9 @@ price_candidate(Candidate *candidate)
 	candidate->fixed_price = price_of_compiling(candidate) + CONDITION_PRICE * rows_dropped_before(candidate);
 	candidate->saving = saving_of_row(candidate, hashes);
 	candidate->most_passing = Max(0, Min(MOST_PASSING, 1 - candidate->price / candidate->saving));
-	candidate->most_expected = candidate->most_passing - LEAST_GAIN;
+	candidate->most_expected = Min(MOST_PASSING, 1 - (candidate->price + LEAST_GAIN) / candidate->saving);
 	candidate->passing = expected_passing(candidate);
-	candidate->leaves = may_guess(sides) ? 1 : candidate->passing;
+	candidate->leaves = may_guess(candidate) ? 1 : candidate->passing;
 	candidate->rank = (candidate->price - HASH_MARGIN * hashes) / Max(0.01, 1 - candidate->passing);
 }
 

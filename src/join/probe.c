@@ -21,6 +21,7 @@
 #define WINDOWS_TO_LOSE		4	/* at most, beside a part of the rows */
 #define ROWS_PER_LOST		64
 #define FAILURES_TO_GIVE_UP	3	/* in a row */
+#define FAILURES_TO_PAUSE	8	/* while the probe pays in all */
 #define WINDOWS_OF_SCAN		32	/* of one that is judged alone */
 
 FuncExpr *
@@ -126,16 +127,24 @@ lower_joins_built(const ProbeSite *site)
 	return true;
 }
 
-/* False if the filter proves that no inner row has these keys. */
+/*
+ * False if the filter proves that no inner row has these keys.  A null key is not judged: it
+ * costs the join as little as the probe.
+ */
 static inline bool
 may_match(ProbeSite *site, TupleTableSlot *slot)
 {
 	const JoinFilter *filter = site->filter;
 	uint64		hash;
+	bool		result;
 
 	slot_getsomeattrs(slot, site->last_column);
-	return hash_keys(site->keys, filter->nkeys, slot, &hash) &&
-		bf_test_all(filter->bits + bf_block_offset(&filter->shape, hash), BF_BLOCK_BITS, JOIN_FILTER_K, hash);
+	if (!hash_keys(site->keys, filter->nkeys, slot, &hash))
+		return false;
+	result = bf_test_all(filter->bits + bf_block_offset(&filter->shape, hash), BF_BLOCK_BITS, JOIN_FILTER_K, hash);
+	site->judgement->seen++;
+	site->judgement->passed += result;
+	return result;
 }
 
 ProbeFigures
@@ -214,9 +223,9 @@ start_pause(Judgement *judgement)
 }
 
 /*
- * At the end of a window: does the probe pay?  One window may fail by chance.  If a second
- * one does, it lets rows pass for a while, then tries again, because rows may be stored in
- * the order of their keys.  It goes when it has lost too much in all.
+ * At the end of a window: does the probe pay?  If several windows in a row fail, it lets rows
+ * pass for a while, then tries again, because rows may be stored in the order of their keys.
+ * It goes when it has lost too much in all.
  */
 static void
 judge_probe(ProbeSite *site)
@@ -238,7 +247,7 @@ judge_probe(ProbeSite *site)
 	}
 	if (pays)
 		judgement->next_pause = first_pause();
-	else if (judgement->failures > 1)
+	else if (judgement->failures > (loss_of(filter, judgement->probed, judgement->dropped) > 0 ? 1 : FAILURES_TO_PAUSE))
 		start_pause(judgement);
 	if (!pays && lost_too_much(filter, judgement))
 		remove_probe(site);
@@ -286,8 +295,7 @@ passes(ProbeSite *site, TupleTableSlot *slot)
 	result = may_match(site, slot);
 	site->probed++;
 	site->dropped += !result;
-	site->judgement->passed += result;
-	if (unlikely(++site->judgement->seen >= site->judgement->window))
+	if (unlikely(site->judgement->seen >= site->judgement->window))
 		judge_probe(site);
 	return result;
 }

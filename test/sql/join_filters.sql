@@ -6,6 +6,8 @@ INSERT INTO sale SELECT i, i % 1000, i % 100, i % 10, 'n' || i % 1000 FROM gener
 CREATE TABLE item (id int PRIMARY KEY, kind int, name text);
 INSERT INTO item SELECT i, i % 10, 'n' || i FROM generate_series(0, 999) AS i;
 CREATE TABLE brand AS SELECT 'n' || i AS name, i % 300 AS kind FROM generate_series(0, 59999) AS i;
+CREATE TABLE branch AS SELECT i::smallint AS id, i % 5 AS town FROM generate_series(0, 999) AS i;
+CREATE TABLE article AS SELECT i AS id, i % 10 AS kind, i % 100 AS place FROM generate_series(0, 1999) AS i;
 CREATE TABLE shop (id smallint, town int);
 INSERT INTO shop SELECT i, i % 5 FROM generate_series(0, 99) AS i;
 CREATE INDEX ON sale (item);
@@ -13,7 +15,7 @@ CREATE TABLE part (k int, v int) PARTITION BY RANGE (v);
 CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM (0) TO (10);
 CREATE TABLE part_2 PARTITION OF part FOR VALUES FROM (10) TO (20);
 INSERT INTO part SELECT i, i % 20 FROM generate_series(1, 5000) AS i;
-VACUUM ANALYZE sale, item, brand, shop, part;
+VACUUM ANALYZE sale, item, brand, branch, article, shop, part;
 SET max_parallel_workers_per_gather = 0;
 SET enable_mergejoin = off;
 SET enable_nestloop = off;
@@ -59,32 +61,32 @@ SHOW bloomtype.join_filters;
 EXPLAIN (COSTS off) SELECT count(*) FROM sale JOIN item ON sale.item = item.id WHERE kind = 3;
 SET bloomtype.join_filters = maybe;
 SET bloomtype.join_filters = on;
-SELECT plan_of('SELECT count(*) FROM sale JOIN item ON sale.item = item.id WHERE kind = 3');
+SELECT plan_of('SELECT count(*) FROM sale JOIN article ON item = article.id WHERE kind = 3');
 SELECT filter, keys, size, probed, dropped BETWEEN 17500 AND 18000 AS dropped, removed
-FROM figures('SELECT FROM sale JOIN item ON sale.item = item.id WHERE kind = 3');
+FROM figures('SELECT FROM sale JOIN article ON item = article.id WHERE kind = 3');
 -- several filters on one scan, and several keys in one
-SELECT plan_of('SELECT count(*) FROM sale JOIN item ON sale.item = item.id JOIN shop ON sale.shop = shop.id WHERE kind < 6 AND town = 3');
-SELECT plan_of('SELECT count(*) FROM sale JOIN item ON sale.item = item.id AND sale.note = item.name WHERE kind < 2');
+SELECT plan_of('SELECT count(*) FROM sale JOIN article ON item = article.id JOIN branch ON sale.shop = branch.id WHERE kind < 2 AND town = 3');
+SELECT plan_of('SELECT count(*) FROM sale JOIN article ON item = article.id AND sale.shop = place WHERE kind = 3');
 -- below a group the filter works on all rows or none
 SELECT plan_of('SELECT count(*) FROM (SELECT item, sum(price) FROM sale GROUP BY item) AS s JOIN item ON item.id = s.item WHERE kind = 3');
 
 -- not worth it: all rows pass, or too few rows come
-SELECT * FROM probing('SELECT FROM sale JOIN item ON sale.item = item.id');
-SELECT * FROM probing('SELECT FROM item JOIN shop ON shop.id = item.id WHERE town = 3');
+SELECT * FROM probing('SELECT FROM sale JOIN article ON item = article.id');
+SELECT * FROM probing('SELECT FROM sale JOIN article ON item = article.id WHERE kind = 3 AND sale.id <= 900');
 SET bloomtype.join_filter_min_rows = 50;
-SELECT * FROM probing('SELECT FROM item JOIN shop ON shop.id = item.id WHERE town = 3');
+SELECT * FROM probing('SELECT FROM sale JOIN article ON item = article.id WHERE kind = 3 AND sale.id <= 900');
 RESET bloomtype.join_filter_min_rows;
 -- not where a key is expensive to hash, and other joins leave few rows before this one
 SET join_collapse_limit = 1;
-SELECT plan_of('SELECT count(*) FROM sale JOIN shop ON sale.shop + 0 = shop.id JOIN brand ON note = name AND kind = 3 WHERE shop.id < 30');
-SELECT plan_of('SELECT count(*) FROM sale JOIN brand ON note = name WHERE kind = 3');
+SELECT plan_of('SELECT count(*) FROM sale JOIN branch ON sale.shop + 0 = branch.id JOIN brand ON note = name AND kind = 3 WHERE branch.id < 300');
+SELECT plan_of('SELECT count(*) FROM sale JOIN branch ON sale.shop + 0 = branch.id JOIN brand ON note = name AND kind = 3');
 RESET join_collapse_limit;
 -- not the second filter of a scan, if the first is expected to leave it few rows
 SET bloomtype.join_filter_min_rows = 5000;
-SELECT plan_of('SELECT count(*) FROM sale JOIN item ON sale.item = item.id JOIN shop ON sale.shop = shop.id WHERE kind = 3 AND town = 3');
+SELECT plan_of('SELECT count(*) FROM sale JOIN article ON item = article.id JOIN branch ON sale.shop = branch.id WHERE kind = 3 AND town = 3');
 -- the rows of all scans of a filter count
 SET bloomtype.join_filter_min_rows = 3000;
-SELECT * FROM probing('SELECT FROM part JOIN item ON part.k = item.id WHERE kind = 3');
+SELECT * FROM probing('SELECT FROM part JOIN article ON part.k = article.id WHERE kind = 3');
 RESET bloomtype.join_filter_min_rows;
 
 SET bloomtype.join_filters = force;
@@ -220,8 +222,8 @@ CREATE TABLE wide_sale AS SELECT i % 1000 AS shop, 1 AS c1, 1 AS c2, 1 AS c3, 1 
 	i % 1000 AS item FROM generate_series(1, 100000) AS i;
 ANALYZE wide_sale;
 SET bloomtype.join_filters = on;
-SELECT * FROM probing('SELECT FROM wide_sale AS s JOIN item ON s.item = item.id WHERE kind = 3');
-SELECT * FROM probing('SELECT FROM wide_sale AS s JOIN item ON s.item = item.id WHERE kind = 3 AND shop < 30');
+SELECT * FROM probing('SELECT FROM wide_sale AS s JOIN article ON s.item = article.id WHERE kind = 3');
+SELECT * FROM probing('SELECT FROM wide_sale AS s JOIN article ON s.item = article.id WHERE kind = 3 AND shop < 30');
 SET join_collapse_limit = 1;
 SELECT * FROM probing('SELECT FROM (SELECT * FROM wide_sale AS s
 	WHERE NOT EXISTS (SELECT FROM item AS i WHERE i.id = s.shop AND i.kind > 0)) AS s JOIN item ON s.item = item.id WHERE kind = 3');

@@ -499,18 +499,20 @@ def test_small_scans():
 
 def test_rows_in_order_of_keys():
     """Fails if a probe pauses or goes, though it pays in all, where rows that match stand together; or if it stays in
-    a long rest of the scan where all match."""
+    a long rest of the scan where all match, or where it drops only null keys."""
     each("CREATE TABLE fifty AS SELECT generate_series(0, 49) AS k")
-    for name, matches, dropped_rows, removed in (("short", "i % 2000 < 200", (178000, 180000), 0),
-            ("long", "(i + 50000) % 100000 < 8000", (140000, 184000), 0), ("rest", "i >= 20000", (19000, 20000), 1)):  # fmt: skip
-        each(f"""CREATE TABLE {name}_runs AS SELECT CASE WHEN {matches} THEN i % 50 ELSE -i - 1 END AS k
+    for name, matches, other, dropped_rows, removed in (("short", "i % 2000 < 200", "-i - 1", (178000, 180000), 0),
+            ("long", "(i + 50000) % 100000 < 8000", "-i - 1", (140000, 184000), 0),
+            ("rest", "i >= 20000", "-i - 1", (19000, 20000), 1),
+            ("null", "i % 10 = 9", "NULL", (15000, 27000), 1)):  # fmt: skip
+        each(f"""CREATE TABLE {name}_runs AS SELECT CASE WHEN {matches} THEN i % 50 ELSE {other} END AS k
                  FROM generate_series(0, 199999) AS i""", f"ANALYZE fifty, {name}_runs")  # fmt: skip
         with Session(HASH_ONLY + FORCE) as session:
             plan = session.explain(f"SELECT FROM {name}_runs JOIN fifty USING (k)", ", ANALYZE, TIMING off")
         (build,) = [node for node in plan if "Join Filter Name" in node]
         ok(dropped_rows[0] <= build["Rows Dropped"] <= dropped_rows[1], f"dropped rows, {name} runs", build)
         same(build["Probes Removed"], removed, f"whether the probe is removed, {name} runs")
-        ok(build["Rows Probed"] < 25000 or not removed, f"it is removed soon, {name} runs", build)
+        ok(build["Rows Probed"] < 27000 or not removed, f"it is removed soon, {name} runs", build)
 
 
 def test_removal_of_alternating_probe():
@@ -619,20 +621,31 @@ def test_price_of_lower_joins():
 
 
 def test_least_gain():
-    """Fails if a filter is placed for a gain below the errors of its prices, as keys that are slow to hash have it in a
-    join by a tiny table, or if the planner's estimate is overruled there by a guess."""
-    each("CREATE TABLE flow AS SELECT i % 1000 AS k, 'n' || i % 1000 AS name, i % 100 AS d FROM generate_series(1, 100000) AS i",
+    """Fails if a filter is placed for a gain below the errors of its prices: by a tiny table, for keys that are slow to
+    hash, for null keys; or if a guess overrules the planner's estimate where it is sound, or where no probe may go."""
+    each("""CREATE TABLE flow AS SELECT i % 1000 AS k, 'n' || i % 1000 AS name, i % 100 AS d,
+            CASE WHEN i % 20 > 16 THEN i % 1000 END AS n FROM generate_series(1, 100000) AS i""",
          "CREATE TABLE basin AS SELECT i AS k, 'n' || i AS name, i % 100 AS g FROM generate_series(0, 999) AS i",
+         "CREATE TABLE twice AS SELECT k, g FROM basin UNION ALL SELECT k, g FROM basin",
          "CREATE TABLE unique_basin (LIKE basin, PRIMARY KEY (k))", "INSERT INTO unique_basin TABLE basin",
          "CREATE TABLE pool (d int PRIMARY KEY)", "INSERT INTO pool SELECT generate_series(0, 99)",
+         "CREATE TABLE pools AS TABLE pool UNION ALL TABLE pool",
          "CREATE TABLE wide_basin AS SELECT 'n' || i AS name, i % 300 AS g FROM generate_series(0, 59999) AS i",
-         "ANALYZE flow, basin, unique_basin, pool, wide_basin")  # fmt: skip
-    with Session(HASH_ONLY + "SET bloomtype.join_filters = on;") as session:
-        for table, key, clause, has in (("unique_basin", "k", "g < 31", False), ("unique_basin", "k", "g < 25", True),
-                ("pool", "d", "d < 25", False), ("pool", "d", "d < 12", True), ("basin", "name", "g < 0", False),
-                ("basin", "name", "g < 15", False), ("wide_basin", "name", "g = 0", True)):  # fmt: skip
-            query = f"SELECT count(*) FROM flow JOIN {table} AS b USING ({key}) WHERE b.{clause}"
-            same(has_filter(session, query), has, f"{key} of {table}, {clause}")
+         "ANALYZE flow, basin, twice, unique_basin, pool, pools, wide_basin")  # fmt: skip
+    expected = {
+        "flow JOIN unique_basin USING (k) WHERE g < 25": False, "flow JOIN unique_basin USING (k) WHERE g < 18": True,
+        "flow JOIN pool USING (d) WHERE d < 5": False,
+        "flow JOIN basin USING (name) WHERE g < 0": False, "flow JOIN basin USING (name) WHERE g < 15": False,
+        "flow JOIN wide_basin USING (name) WHERE g = 0": True,
+        "flow JOIN unique_basin AS b ON n = b.k": False, "flow JOIN unique_basin AS b ON n = b.k WHERE g < 18": True,
+        "flow JOIN unique_basin AS b ON n = b.k WHERE n > -1 AND g < 80": True,
+        "flow JOIN basin USING (k) WHERE g < 30": False, "flow JOIN twice USING (k) WHERE g < 30": True,
+        "(SELECT d, count(*) FROM flow GROUP BY d, k) AS f JOIN pools USING (d)": False,
+        "(SELECT d, count(*) FROM flow GROUP BY d, k) AS f JOIN pools USING (d) WHERE pools.d % 5 = 0": True,
+    }
+    with Session(HASH_ONLY + "SET bloomtype.join_filters = on; SET bloomtype.join_filter_min_rows = 0;") as session:
+        for join, has in expected.items():
+            same(has_filter(session, f"SELECT count(*) FROM {join}"), has, join)
 
 
 def test_failing_search():
@@ -660,7 +673,7 @@ def test_price_of_jit():
     columns = ", ".join(f"0::int2 AS c{i}" for i in range(30))
     each(f"CREATE TABLE key_last AS SELECT {columns}, i % 1000 AS k FROM generate_series(1, 100000) AS i",
          "CREATE TABLE key_first AS SELECT k FROM key_last", "CREATE TABLE selection (k int PRIMARY KEY, g int)",
-         "INSERT INTO selection SELECT i, i % 100 FROM generate_series(0, 999) AS i",
+         "INSERT INTO selection SELECT i, i % 100 FROM generate_series(0, 19999) AS i",
          "ANALYZE key_last, key_first, selection")  # fmt: skip
     query = "SELECT count(*) FROM {} JOIN selection USING (k) WHERE g = 1"
     with Session(HASH_ONLY + "SET bloomtype.join_filters = on; SET jit_above_cost = 0;") as session:
