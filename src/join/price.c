@@ -15,6 +15,7 @@
 #include "jit/jit.h"
 #include "join/join_filter.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
@@ -22,6 +23,7 @@
 
 #define PROBE_PRICE			20	/* of a row with an integer */
 #define COLUMN_PRICE		2.5 /* of a column that only the probe needs */
+#define FIXED_COLUMN_PRICE	1	/* of one whose length its type tells */
 #define LARGE_PROBE_PRICE	60	/* by a filter that fast caches do not hold */
 #define HASH_PRICE			150 /* of another key, which may be toasted */
 #define HASH_MARGIN			0.8 /* of it, not for the filters' order */
@@ -100,12 +102,16 @@ static double
 price_of_columns(const Candidate *candidate)
 {
 	const Place *place = linitial(candidate->way.places);
+	const List *columns = place->scan->targetlist;
 	int			last = last_column_of(place->keys);
-	int			more = last - last_column_of(place->scan->qual);
+	double		price = 0;
 
-	if (more <= 0 || list_length(place->scan->targetlist) < last)
+	if (list_length(columns) < last)
 		return 0;
-	return COLUMN_PRICE * more * Max(0, 1 - candidate->sides.outer->plan_rows / Max(1, candidate->way.scan_rows));
+	for (int i = last_column_of(place->scan->qual); i < last; i++)
+		price += get_typlen(exprType((Node *) list_nth_node(TargetEntry, columns, i)->expr)) > 0 ?
+			FIXED_COLUMN_PRICE : COLUMN_PRICE;
+	return price * Max(0, 1 - candidate->sides.outer->plan_rows / Max(1, candidate->way.scan_rows));
 }
 
 /* The look-up of a row in a hash table. */
