@@ -420,6 +420,12 @@ extern bool should_pay(const Candidate *candidate, double left);
 /* The column that an expression is but for its type's name, or NULL. */
 extern Var *plain_column(Node *expression);
 
+/*
+ * Columns of a plan's result, as the plan computes them: in terms of its input, or of the
+ * table that it scans.  NIL if one is more than a column.
+ */
+extern List *through_targets(const Plan *plan, List *keys);
+
 /* The last column of a scan that clauses read, beside what subplans read; 0 for none. */
 extern int	last_column_of(const List *clauses);
 

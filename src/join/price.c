@@ -120,13 +120,14 @@ price_of_lookup(const Plan *hash)
 {
 	const Plan *inner = outerPlan(hash);
 	int			row_bytes = inner->plan_width + ROW_OVERHEAD;
-	double		bytes = total_inner_rows(hash) * row_bytes;
+	double		rows = total_inner_rows(hash);
+	double		bytes = rows * row_bytes;
 
 	if (inner->plan_rows * row_bytes > get_hash_memory_limit() || bytes > LARGE_TABLE)
 		return LARGE_JOIN_SAVES;
 	if (bytes > TINY_TABLE)
 		return JOIN_SAVES;
-	return total_inner_rows(hash) > FEW_ROWS ? TINY_JOIN_SAVES : EMPTY_JOIN_SAVES;
+	return rows > FEW_ROWS ? TINY_JOIN_SAVES : EMPTY_JOIN_SAVES;
 }
 
 /* A row that is returned takes as long as a look-up in a tiny table on top. */
@@ -152,14 +153,22 @@ saving_of_row(const Candidate *candidate, double hashes)
 			BLOCKING_SAVES * way->kept_rows + GATHER_SAVES * way->gathered_rows) / Max(1, way->scan_rows);
 }
 
-/* The statistics of a column of the table that a plan scans, or NULL. */
-static HeapTuple
+/* The statistics of a column of the table that a plan scans; zeros if there are none. */
+static FormData_pg_statistic
 statistics_of(const Candidate *candidate, const Plan *scan, const Var *column)
 {
-	if (!IsA(scan, SeqScan) && !IsA(scan, IndexScan) && !IsA(scan, BitmapHeapScan))
-		return NULL;
-	return SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rt_fetch(column->varno, candidate->rtable)->relid),
-						   Int16GetDatum(column->varattno), BoolGetDatum(false));
+	FormData_pg_statistic result = {0};
+	HeapTuple	tuple = NULL;
+
+	if (IsA(scan, SeqScan) || IsA(scan, IndexScan) || IsA(scan, BitmapHeapScan))
+		tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rt_fetch(column->varno, candidate->rtable)->relid),
+								Int16GetDatum(column->varattno), BoolGetDatum(false));
+	if (HeapTupleIsValid(tuple))
+	{
+		result = *(Form_pg_statistic) GETSTRUCT(tuple);
+		ReleaseSysCache(tuple);
+	}
+	return result;
 }
 
 /* Has a key of the inner side hardly a value twice, though no index says so? */
@@ -171,16 +180,10 @@ is_nearly_unique(const Candidate *candidate)
 
 	foreach(cell, candidate->way.keys->inner)
 	{
-		TargetEntry *target = get_tle_by_resno(child->targetlist, plain_column(lfirst(cell))->varattno);
-		Var		   *column = target == NULL ? NULL : plain_column((Node *) target->expr);
-		HeapTuple	tuple = column == NULL ? NULL : statistics_of(candidate, child, column);
-		double		distinct;
+		List	   *source = through_targets(child, list_make1(lfirst(cell)));
 
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		distinct = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
-		ReleaseSysCache(tuple);
-		if (distinct <= NEARLY_UNIQUE)
+		if (source != NIL &&
+			statistics_of(candidate, child, plain_column(linitial(source))).stadistinct <= NEARLY_UNIQUE)
 			return true;
 	}
 	return false;
@@ -215,27 +218,22 @@ null_share(const Candidate *candidate)
 	const Place *place = linitial(candidate->way.places);
 	const Var  *key = plain_column(linitial(place->keys));
 	Bitmapset  *tested = NULL;
-	HeapTuple	tuple;
-	double		share;
 
+	if (!IsA(place->scan, SeqScan))
+		return 0;
 	pull_varattnos((Node *) place->scan->qual, key->varno, &tested);
-	if (!IsA(place->scan, SeqScan) || bms_is_member(key->varattno - FirstLowInvalidHeapAttributeNumber, tested))
+	if (bms_is_member(key->varattno - FirstLowInvalidHeapAttributeNumber, tested))
 		return 0;
-	tuple = statistics_of(candidate, place->scan, key);
-	if (!HeapTupleIsValid(tuple))
-		return 0;
-	share = ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
-	ReleaseSysCache(tuple);
-	return share;
+	return statistics_of(candidate, place->scan, key).stanullfrac;
 }
 
 /*
- * The share of the outer rows with keys that the planner expects to find a match; if it is a
- * guess, at most one that just pays.  A semi- or anti-join that merges returns rows of its inner
- * side, which say nothing of the outer ones.
+ * The share of the outer rows with keys that the planner expects to find a match; if it may
+ * be guessed, at most one that just pays.  A semi- or anti-join that merges returns rows of
+ * its inner side, which say nothing of the outer ones.
  */
 static double
-expected_passing(const Candidate *candidate)
+expected_passing(const Candidate *candidate, bool guess)
 {
 	const Sides *sides = &candidate->sides;
 	const Join *join = sides->join;
@@ -246,7 +244,7 @@ expected_passing(const Candidate *candidate)
 		share = 1;
 	if (list_length(candidate->way.keys->outer) < sides->nkeys)
 		share = Max(share, UNKNOWN_PASSING);
-	if (may_guess(candidate))
+	if (guess)
 		share = Min(share, Max(LEAST_GUESS, candidate->most_expected));
 	return share;
 }
@@ -312,6 +310,7 @@ price_candidate(Candidate *candidate)
 {
 	const Sides *sides = &candidate->sides;
 	double		hashes = price_of_hashes(candidate->way.keys);
+	bool		guess = may_guess(candidate);
 
 	candidate->keys = total_inner_rows(sides->inner);
 	candidate->build_price = BUILD_PRICE + hashes;
@@ -320,8 +319,8 @@ price_candidate(Candidate *candidate)
 	candidate->saving = saving_of_row(candidate, hashes);
 	candidate->most_passing = Max(0, Min(MOST_PASSING, 1 - candidate->price / candidate->saving));
 	candidate->most_expected = Min(MOST_PASSING, 1 - (candidate->price + LEAST_GAIN) / candidate->saving);
-	candidate->passing = expected_passing(candidate);
-	candidate->leaves = may_guess(candidate) ? 1 : candidate->passing;
+	candidate->passing = expected_passing(candidate, guess);
+	candidate->leaves = guess ? 1 : candidate->passing;
 	candidate->rank = (candidate->price - HASH_MARGIN * hashes) / Max(0.01, 1 - candidate->passing);
 }
 

@@ -62,11 +62,7 @@ last_column_of(const List *clauses)
 	return result;
 }
 
-/*
- * Columns of a plan's result, as the plan computes them: in terms of its input.  NIL if one
- * is more than a column.
- */
-static List *
+List *
 through_targets(const Plan *plan, List *keys)
 {
 	List	   *result = NIL;
