@@ -17,10 +17,9 @@ import signal
 import time
 
 from durable import DATABASE, Server, main, own_directory
-from bloomset_checks import PATIENCE
 from indexes import (SETTINGS, Clients, Readers, caught_up, faults_in_log, promote, recover, start_standby, tidy_up,
                      under_load, without_wal)
-from session import in_thread
+from session import PATIENCE, in_thread
 from slices_checks import DIFFERENT, check, differences, filters
 from tap import ok, same
 

@@ -10,8 +10,8 @@ import threading
 import time
 
 from durable import DATABASE
-from bloomset_checks import PATIENCE, until
-from session import in_thread, psycopg
+from bloomset_checks import until
+from session import PATIENCE, in_thread, psycopg
 from tap import note, ok, same
 
 # WAL is replayed with comparisons of each page with the one that the primary wrote.

@@ -6,10 +6,9 @@ Each query compares the set with the table in one statement, so in one snapshot,
 import contextlib
 import time
 
-from session import Session, ask, in_thread
+from session import PATIENCE, Session, ask, in_thread
 from tap import same
 
-PATIENCE = 60  # seconds that a test waits for another session
 
 # A set that denies every absent value of a test: of ten thousand, one is taken for present with a probability of 0.001.
 RARE = "false_positive_rate = 1e-7"

@@ -4,11 +4,10 @@ then write what the other has read are never both committed. An UPDATE, DELETE o
 session asks the new version of the row again, as after a sequential scan.
 """
 
-from session import Session, ask, in_thread, run
+from session import PATIENCE, Session, ask, in_thread, run
 from tap import ok, same
 
 Session.settings = "SET client_min_messages = error; SET lock_timeout = '20s'; SET jit = off;"
-PATIENCE = 60  # seconds
 BY_INDEX = "SET enable_seqscan = off; SET enable_indexscan = on; SET enable_bitmapscan = off; "
 BY_BITMAP = "SET enable_seqscan = off; SET enable_indexscan = off; SET enable_bitmapscan = on; "
 BY_SCAN = "SET enable_seqscan = on; SET enable_indexscan = off; SET enable_bitmapscan = off; "

@@ -10,11 +10,10 @@ import os
 import signal
 import time
 
-from session import Session, ask, in_thread, run
+from session import PATIENCE, Session, ask, in_thread, run
 from slices_queries import LARGE_SOURCE, SOURCE, Question, different
 from tap import done, ok, skip
 
-PATIENCE = 120  # seconds
 MOST = 5  # seconds that a process is stopped
 ROUNDS = 20
 

@@ -14,7 +14,7 @@ import re
 import statistics
 import time
 
-from session import Session, ask, in_order, in_thread, own_schema, wide
+from session import PATIENCE, Session, ask, in_order, in_thread, own_schema, wide
 from tap import clean_up_when_terminated, done, note, ok, part
 import reference as ref
 
@@ -22,7 +22,6 @@ NAME = f"bloomtype_cancel_{os.getpid()}"
 ROUNDS = 3
 AIM = 100  # milliseconds
 BOUND = 30000
-PATIENCE = 60  # seconds until a statement must reach the place where it is to be cancelled
 
 Session.settings = """
 SET client_min_messages = notice;

@@ -10,10 +10,9 @@ import random
 import time
 from collections import namedtuple
 
-from session import Session, ask, in_thread, run, together
+from session import PATIENCE, Session, ask, in_thread, run, together
 from tap import ok, same
 
-PATIENCE = 60  # seconds
 SESSIONS = 4
 TRANSACTIONS = 25  # of each session and form
 SEED = 20261122

@@ -15,10 +15,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import recipes
-from session import Session, ask, extension_schema, in_thread, run
+from session import PATIENCE, Session, ask, extension_schema, in_thread, run
 from tap import note, ok, same
 
-PATIENCE = 60  # seconds
 WRITERS = 3
 STATEMENTS = 10000
 SEED = 20261122

@@ -15,7 +15,7 @@ import shutil
 import sys
 import time
 
-from session import CHEAP_WORKERS, in_thread, psycopg, sanitized, wide
+from session import CHEAP_WORKERS, PATIENCE, in_thread, psycopg, sanitized, wide
 from tap import done, note, ok, part, same, skip
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "durability"))
@@ -24,7 +24,6 @@ import durable  # noqa: E402
 BITS = 1 << 27
 POSITIONS = BITS // 4  # of a counter of 4 bits
 ROOM = (1, 12, 28, 52, 84)  # MiB that a backend may take beyond its present size
-PATIENCE = 60  # seconds
 
 
 class Server(durable.Server):

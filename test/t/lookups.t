@@ -12,12 +12,11 @@ import time
 import uuid
 
 import recipes
-from session import Session, ask, in_thread, run, together
+from session import PATIENCE, Session, ask, in_thread, run, together
 from tap import same
 
 SESSIONS = 4
 SECONDS = 2  # of each part
-PATIENCE = 60  # seconds
 SEED = 20261122
 
 

@@ -35,6 +35,9 @@ def line_of(row):
     return "|".join("" if field is None else field for field in row)
 
 
+# Seconds after which a test gives up waiting for another session. A busy machine may need minutes for a statement of
+# a second, and only a test that fails waits so long.
+PATIENCE = 600
 # Makes the planner use no worker, even on a server that forces it to.
 NO_WORKERS = "SET max_parallel_workers_per_gather = 0;"
 # Makes it use workers for tables of any size.
