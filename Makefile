@@ -24,7 +24,7 @@ PG_CONFIG ?= pg_config
 # A filter's size must not depend on whether the machine fuses multiply and add. The headers
 # of PostgreSQL 15 are not C23, which is the default from gcc 15 on; those of 19 are, where
 # the server was built as C23.
-PG_CFLAGS = -ffp-contract=off $(if $(filter 15.%, $(shell $(PG_CONFIG) --version)), -std=gnu11)
+PG_CFLAGS = -ffp-contract=off $(if $(filter 15, $(MAJORVERSION)),-std=gnu11)
 
 # A server's own rules for dependencies would write those of two files of one name to one
 # file.

@@ -9,7 +9,6 @@ import time
 from session import PATIENCE, Session, ask, in_thread
 from tap import same
 
-
 # A set that denies every absent value of a test: of ten thousand, one is taken for present with a probability of 0.001.
 RARE = "false_positive_rate = 1e-7"
 

@@ -886,7 +886,7 @@ run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_
     test_security_barrier, test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop, test_empty_inner_side,
     test_unhashable_elements, test_reevaluated_rows, test_cached_plans, test_cursors, test_cursor_of_another_role,
     test_small_scans, test_removal_beside_subplan, test_rows_in_order_of_keys, test_removal_of_alternating_probe,
-    test_loading, test_memory,
-    test_large_shared_filter, test_order_of_probes, test_price_of_lower_joins, test_least_gain, test_failing_search,
-    test_jit, test_price_of_jit, test_share_that_is_read, test_parallel_hash, test_copies, test_late_copy,
-    test_no_segment, test_figures_of_workers, test_figures_of_copies, test_explain, test_random_queries)  # fmt: skip
+    test_loading, test_memory, test_large_shared_filter, test_order_of_probes, test_price_of_lower_joins,
+    test_least_gain, test_failing_search, test_jit, test_price_of_jit, test_share_that_is_read, test_parallel_hash,
+    test_copies, test_late_copy, test_no_segment, test_figures_of_workers, test_figures_of_copies, test_explain,
+    test_random_queries)  # fmt: skip
