@@ -18,11 +18,10 @@ import signal
 import time
 
 from durable import DATABASE, Server, main, own_directory
-from bloomset_checks import (RARE, USE_SETS, VALID_SETS, denied, denied_by_filters, denied_by_partitions, denied_by_scan,
-                             until, wait_until_blocked)
+from bloomset_checks import (RARE, USE_SETS, VALID_SETS, denied, denied_by_filters, denied_by_partitions, denied_by_scan)
 from indexes import (SETTINGS, Clients, Readers, caught_up, faults_in_log, promote, recover, start_standby, tidy_up,
                      under_load, without_wal)
-from session import PATIENCE, in_thread
+from session import in_thread, result_of, until, wait_until_blocked
 from tap import note, ok, same
 
 ROUNDS = int(os.environ.get("ROUNDS", "6"))
@@ -196,7 +195,7 @@ def kill_in_growth(server, delay):
         concurrent.futures.wait([committing], 0.5)
         server.kill()
         for future in work, committing:
-            future.result(PATIENCE)
+            result_of(future)
     recover(server, random.random() < 0.3)
     return server.value(GROWN.format("killed")) == "1"
 
@@ -381,7 +380,7 @@ def standby_validation():
         first.ask("BEGIN; LOCK TABLE validated IN ROW EXCLUSIVE MODE")
         create = f"CREATE INDEX CONCURRENTLY validated_k ON validated USING bloomset (k) WITH ({RARE})"
         making = in_thread(owner.attempt, create)
-        wait_until_blocked(watcher, owner, first)
+        wait_until_blocked(owner, first, watcher.ask)
         second.ask("BEGIN; INSERT INTO validated VALUES (5)")
         third.ask("BEGIN; LOCK TABLE validated IN ROW EXCLUSIVE MODE")
         first.ask("COMMIT")
@@ -392,7 +391,7 @@ def standby_validation():
         old.each("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM anchor")
         watcher.ask("DELETE FROM validated WHERE k = 5")
         third.ask("COMMIT")
-        same(making.result(PATIENCE)[1], "00000", "CREATE INDEX CONCURRENTLY ends")
+        same(result_of(making)[1], "00000", "CREATE INDEX CONCURRENTLY ends")
         primary.sql("SELECT pg_current_xact_id()")
         caught_up(primary, standby)
         old_snapshot_hears(old, "validated", "deleted before the validation")

@@ -19,7 +19,7 @@ import time
 from durable import DATABASE, Server, main, own_directory
 from indexes import (SETTINGS, Clients, Readers, caught_up, faults_in_log, promote, recover, start_standby, tidy_up,
                      under_load, without_wal)
-from session import PATIENCE, in_thread
+from session import in_thread, result_of
 from slices_checks import DIFFERENT, check, differences, filters
 from tap import ok, same
 
@@ -146,7 +146,7 @@ def kill_in_merge(server, delay):
         concurrent.futures.wait([committing], 0.5)
         server.kill()
         for future in work, committing:
-            future.result(PATIENCE)
+            result_of(future)
     server.start()
     return amid
 

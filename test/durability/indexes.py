@@ -10,8 +10,7 @@ import threading
 import time
 
 from durable import DATABASE
-from bloomset_checks import until
-from session import PATIENCE, in_thread, psycopg
+from session import in_thread, psycopg, result_of, until
 from tap import note, ok, same
 
 # WAL is replayed with comparisons of each page with the one that the primary wrote.
@@ -68,7 +67,7 @@ class Clients:
 
     def end(self):
         for work in self.works:
-            work.result(PATIENCE)
+            result_of(work)
 
     def terminate(self):
         """Ends the sessions of a server that goes on."""
@@ -184,7 +183,7 @@ class Readers:
     def end(self):
         self.stop.set()
         for work in self.works:
-            work.result(PATIENCE)
+            result_of(work)
 
     def report(self, clients, what):
         same(clients.errors, [], "primary: no unexpected error")

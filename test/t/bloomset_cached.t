@@ -7,8 +7,8 @@ again. What a call site remembers within a transaction is tested by bloomset_cal
 """
 
 from bloomset_checks import (ELDER, GROVE, RARE, by_index, contains, denied, denied_by_partitions, make, make_calls,
-                             numbers, result_of, wait_until_blocked)
-from session import NO_WORKERS, Session, ask, each, in_thread, run
+                             numbers)
+from session import NO_WORKERS, Session, ask, each, in_thread, result_of, run, wait_until_blocked
 from tap import note, ok, same
 
 # A worker keeps nothing from one statement to the next.
@@ -244,7 +244,7 @@ def test_rebuilding_waits():
         same(asker.each(*[contains("grove", 7)] * 2), [["f"]] * 2, "in transactions before")
         same(asker.each("BEGIN", contains("grove", 7))[1], ["f"], "in this transaction")
         rebuilding = in_thread(owner.attempt, "REINDEX TABLE CONCURRENTLY grove_21")
-        wait_until_blocked(other, owner, asker)
+        wait_until_blocked(owner, asker)
         other.ask("INSERT INTO grove VALUES (2, 7)")
         same(asker.ask(contains("grove", 7)), ["t"], "it finds what came meanwhile")
         asker.ask("COMMIT")
@@ -263,11 +263,11 @@ def test_former_locks():
 def waits_for_change(name, table, setup, lock, *changes):
     """The tree changes while a transaction that uses it waits for its locks."""
     ask(setup)
-    with Session() as asker, Session() as owner, Session() as other:
+    with Session() as asker, Session() as owner:
         same(asker.each(*[contains(table, 7)] * 2), [["f"]] * 2, f"{name}: before, it is denied")
         owner.each("BEGIN", lock, *changes)
         asking = in_thread(asker.attempt, contains(table, 7))
-        wait_until_blocked(other, asker, owner)
+        wait_until_blocked(asker, owner)
         owner.ask("COMMIT")
         same(result_of(asking), (["t"], "00000"), f"{name} while a call waits for a lock: not denied")
         same(asker.ask(contains(table, 7)), ["t"], f"{name}: nor later")
@@ -291,7 +291,7 @@ def test_change_while_searching():
     with Session() as asker, Session() as owner, Session() as other:
         owner.each("BEGIN", "LOCK TABLE ONLY grove_21")
         asking = in_thread(asker.attempt, contains("grove", 7))
-        wait_until_blocked(other, asker, owner)
+        wait_until_blocked(asker, owner)
         other.ask("ALTER TABLE grove ATTACH PARTITION filled FOR VALUES IN (7)")
         owner.ask("COMMIT")
         ok(result_of(asking)[1] == "00000", "the children of the root were found before one was attached")

@@ -6,8 +6,8 @@ Each test says which precaution it fails without. The first call hears "no", so 
 """
 
 from bloomset_checks import (ELDER, GROVE, RARE, between_calls, by_index, check, contains, finds_all, make, make_calls,
-                             numbers, result_of, wait_until_blocked)
-from session import NO_WORKERS, Session, ask, each, in_thread, run
+                             numbers)
+from session import NO_WORKERS, Session, ask, each, in_thread, result_of, run, wait_until_blocked
 from tap import ok, same
 
 # A worker takes locks of its own, until the end of the statement.
@@ -58,10 +58,10 @@ def test_call_while_index_dies():
         # It waits once before it declares the old index dead, and again before it drops it.
         first.ask("BEGIN; LOCK TABLE dying IN ACCESS SHARE MODE")
         rebuilding = in_thread(owner.attempt, "REINDEX INDEX CONCURRENTLY dying_k")
-        wait_until_blocked(other, owner, first)
+        wait_until_blocked(owner, first)
         second.ask("BEGIN; LOCK TABLE dying IN ACCESS SHARE MODE")
         first.ask("COMMIT")
-        wait_until_blocked(other, owner, second)
+        wait_until_blocked(owner, second)
         same(other.ask("SELECT indislive, indisready FROM pg_index JOIN pg_class ON oid = indexrelid "
                        "WHERE relname = 'dying_k_ccold'"), ["f|f"], "the old index is there, and dead")  # fmt: skip
         other.ask("INSERT INTO dying VALUES (7)")
@@ -109,7 +109,7 @@ def test_locks_last():
                 AND mode = 'AccessShareLock' AND relation::regclass::text ~ '^locked'""")
             same(sorted(held), ["locked", "locked_k"], f"{call}: locks table and index")
             rebuilding = in_thread(owner.attempt, "REINDEX INDEX CONCURRENTLY locked_k")
-            wait_until_blocked(other, owner, asker)
+            wait_until_blocked(owner, asker)
             other.ask("INSERT INTO locked VALUES (7)")
             same(asker.ask(contains("locked", 7)), ["t"], f"{call}: the transaction finds what came meanwhile")
             asker.ask("COMMIT")
@@ -141,7 +141,7 @@ def test_lock_order():
                 "SELECT count(*) FROM bloomset_info('ordered_k'::regclass)":  # fmt: skip
             owner.ask("BEGIN; LOCK TABLE ordered IN ACCESS EXCLUSIVE MODE")
             asking = in_thread(asker.attempt, call)
-            wait_until_blocked(watcher, asker, owner)
+            wait_until_blocked(asker, owner)
             same(watcher.ask(on_index.format(asker.pid)), ["0"], f"{call}: waits without a lock on the index")
             same(owner.attempt("REINDEX TABLE ordered")[1], "00000", f"{call}: no deadlock")
             owner.ask("COMMIT")

@@ -1,12 +1,11 @@
-"""What the tests of bloomset share: queries that find what a set denies wrongly, and sessions that wait for each other.
+"""What the tests of bloomset share: queries that find what a set denies wrongly.
 
 Each query compares the set with the table in one statement, so in one snapshot, and must return no row.
 """
 
 import contextlib
-import time
 
-from session import PATIENCE, Session, ask, in_thread
+from session import Session, ask, in_thread, result_of, until, wait_until_blocked
 from tap import same
 
 # A set that denies every absent value of a test: of ten thousand, one is taken for present with a probability of 0.001.
@@ -60,24 +59,6 @@ WHERE a.amname = 'bloomset' AND c.relkind = 'i' AND i.indisvalid AND i.indrelid 
 """
 
 
-# Sessions that wait
-
-def until(true, what, seconds=PATIENCE):
-    """Waits until a function returns true."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not after {seconds} s: {what}")
-        time.sleep(0.01)
-
-
-def wait_until_blocked(watcher, blocked, by=None):
-    """Waits until a session waits for a lock of another, or of any."""
-    pids = f"pg_blocking_pids({blocked.pid})"
-    query = f"SELECT {by.pid} = ANY ({pids})" if by else f"SELECT {pids} <> '{{}}'"
-    until(lambda: watcher.ask(query) == ["t"], f"session {blocked.pid} waits")
-
-
 def settled(session, query, answers=("f",)):
     """Does a query give these lines, at once or when transactions that are under way elsewhere have ended? A set that
     was just built answers "maybe" until then."""
@@ -85,10 +66,6 @@ def settled(session, query, answers=("f",)):
         until(lambda: session.ask(query) == list(answers), query, 20)
         return True
     return False
-
-
-def result_of(future):
-    return future.result(PATIENCE)
 
 
 # Tables with a set of their column k, and what they are asked
@@ -201,10 +178,10 @@ def make_calls(table):
 def between_calls(call, *statements, name):
     """Runs statements in another session between the two calls of a function. Returns what the function says, and its
     SQLSTATE."""
-    with Session() as asker, Session() as other, Session() as watcher:
+    with Session() as asker, Session() as other:
         other.ask("SELECT pg_advisory_lock(4711)")
         asking = in_thread(asker.attempt, call)
-        wait_until_blocked(watcher, asker, other)
+        wait_until_blocked(asker, other)
         states = [other.attempt(statement)[1] for statement in statements]
         same(set(states), {"00000"}, f"{name}: the other session is not held up")
         other.ask("SELECT pg_advisory_unlock(4711)")

@@ -12,8 +12,9 @@ import shutil
 import subprocess
 
 from bloomset_checks import (RARE, USE_SETS, by_index, check, contains, denied, denied_by_filters, denied_by_index,
-                             finds_all, make, numbers, result_of, settled, wait_until_blocked)
-from session import CHEAP_WORKERS, NO_WORKERS, Session, ask, each, in_thread, run
+                             finds_all, make, numbers, settled)
+from session import (CHEAP_WORKERS, NO_WORKERS, Session, ask, each, in_thread, result_of, run,
+                     wait_until_blocked)
 from tap import ok, same, skip
 
 Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';"
@@ -260,11 +261,11 @@ def test_detach_pending():
         CREATE TABLE leaving_2 PARTITION OF leaving FOR VALUES IN (2);
         CREATE INDEX leaving_k ON leaving USING bloomset (k) WITH ({RARE});
         INSERT INTO leaving VALUES (1, 1), (2, 2)""")
-    with Session() as old, Session() as fetching, Session() as owner, Session() as watcher:
+    with Session() as old, Session() as fetching, Session() as owner:
         fetching.each("BEGIN", "DECLARE c CURSOR FOR SELECT k FROM leaving WHERE k = 2")
         old.each("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM leaving")
         detaching = in_thread(owner.attempt, "ALTER TABLE leaving DETACH PARTITION leaving_2 CONCURRENTLY")
-        wait_until_blocked(watcher, owner)
+        wait_until_blocked(owner)
         same(fetching.ask("FETCH c"), ["2"], "an older cursor reads the partition")
         same(fetching.ask(contains("leaving", 2)), ["t"], "beside which a newer statement hears of the partition")
         fetching.ask("COMMIT")

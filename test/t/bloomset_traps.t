@@ -13,9 +13,8 @@ import contextlib
 import random
 
 from bloomset_checks import (RARE, USE_SETS, between_calls, by_index, check, contains, denied, denied_by_filters,
-                             denied_by_scan, finds_all, make, make_calls, numbers, result_of, scan, settled,
-                             wait_until_blocked)
-from session import NO_WORKERS, Session, ask, each, in_thread, run
+                             denied_by_scan, finds_all, make, make_calls, numbers, scan, settled)
+from session import NO_WORKERS, Session, ask, each, in_thread, result_of, run, wait_until_blocked
 from tap import note, ok, same, skip
 
 Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';"
@@ -88,13 +87,13 @@ def test_recently_dead():
     for how in "REINDEX INDEX old_k", "REINDEX TABLE old", "VACUUM FULL old", "REINDEX INDEX CONCURRENTLY old_k":
         ask("DROP TABLE IF EXISTS old")
         make("old", "VALUES (1), (3), (5)")
-        with Session() as old, Session() as new, Session() as watcher:
+        with Session() as old, Session() as new:
             old.each("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM anchor")
             new.each("UPDATE old SET k = 2 WHERE k = 1", "DELETE FROM old WHERE k = 5")
             rebuilding = in_thread(new.attempt, how)
             if "CONCURRENTLY" in how:
                 # It waits for the old snapshot before the new index replaces the old one.
-                wait_until_blocked(watcher, new, old)
+                wait_until_blocked(new, old)
             else:
                 same(result_of(rebuilding)[1], "00000", f"{how} ends")
             answers_from(old, "old", "old_k", 1, f"{how}, a version updated before")
@@ -135,29 +134,29 @@ def test_reindex_concurrently_in_stages():
     make_calls("staged")
     ask("CREATE TABLE IF NOT EXISTS anchor ()")
     with contextlib.ExitStack() as stack:
-        owner, first, second, snapshot, watcher, asker, rememberer = (stack.enter_context(Session()) for _ in range(7))
+        owner, first, second, snapshot, asker, rememberer = (stack.enter_context(Session()) for _ in range(6))
         stages = Stages(asker, rememberer)
         stages.work("before")
         first.ask("BEGIN; INSERT INTO staged VALUES (1)")
         snapshot.each("BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM anchor")
         rebuilding = in_thread(owner.attempt, "REINDEX INDEX CONCURRENTLY staged_k")
-        wait_until_blocked(watcher, owner, first)
+        wait_until_blocked(owner, first)
         stages.work("not built yet")
         second.ask("BEGIN; INSERT INTO staged VALUES (2)")
         first.ask("COMMIT")
-        wait_until_blocked(watcher, owner, second)
+        wait_until_blocked(owner, second)
         stages.work("built")
         second.ask("INSERT INTO staged VALUES (3); COMMIT")
-        wait_until_blocked(watcher, owner, snapshot)
+        wait_until_blocked(owner, snapshot)
         stages.work("validated")
         same(snapshot.ask(denied("staged")), [], "validated: the old snapshot misses nothing")
         first.ask("BEGIN; LOCK TABLE staged IN ACCESS SHARE MODE")
         snapshot.ask("COMMIT")
-        wait_until_blocked(watcher, owner, first)
+        wait_until_blocked(owner, first)
         stages.work("replaced")
         second.ask("BEGIN; LOCK TABLE staged IN ACCESS SHARE MODE")
         first.ask("COMMIT")
-        wait_until_blocked(watcher, owner, second)
+        wait_until_blocked(owner, second)
         stages.work("the old index is dead")
         second.ask("COMMIT")
         rememberer.ask("COMMIT; BEGIN")
@@ -177,14 +176,14 @@ def test_create_index_concurrently():
         first.ask("BEGIN; INSERT INTO late VALUES (1)")
         create = f"CREATE INDEX CONCURRENTLY late_k ON late USING bloomset (k) WITH ({RARE})"
         building = in_thread(owner.attempt, create)
-        wait_until_blocked(watcher, owner, first)
+        wait_until_blocked(owner, first)
         second.ask("BEGIN; INSERT INTO late VALUES (2); UPDATE late SET k = 3 WHERE k = 101; SAVEPOINT s")
         second.ask("INSERT INTO late VALUES (4); ROLLBACK TO s; INSERT INTO late VALUES (5)")
         same(watcher.ask(by_index("late_k", 100)), ["t"], "an index that is not built answers maybe")
         same(watcher.ask(by_index("late_k", -1)), ["t"], "also for an absent value")
         ok(watcher.attempt(contains("late", 100)) in NOT_DENIED, "by column it answers maybe, or does not count")
         first.ask("COMMIT")
-        wait_until_blocked(watcher, owner, second)
+        wait_until_blocked(owner, second)
         same(watcher.ask(by_index("late_k", -1)), ["t"], "an index that is not complete answers maybe")
         second.ask("INSERT INTO late VALUES (6); COMMIT")
         same(result_of(building)[1], "00000", "CREATE INDEX CONCURRENTLY ends")
@@ -199,14 +198,14 @@ def test_invalid_index():
     with Session() as owner, Session() as first, Session() as second, Session() as watcher:
         first.ask("BEGIN; INSERT INTO broken VALUES (101)")
         building = in_thread(owner.attempt, create.format("unready"))
-        wait_until_blocked(watcher, owner, first)
+        wait_until_blocked(owner, first)
         owner.connection.cancel()
         same(result_of(building)[1], "57014", "cancelled before the build")
         building = in_thread(owner.attempt, create.format("invalid"))
-        wait_until_blocked(watcher, owner, first)
+        wait_until_blocked(owner, first)
         second.ask("BEGIN; INSERT INTO broken VALUES (102)")
         first.ask("COMMIT")
-        wait_until_blocked(watcher, owner, second)
+        wait_until_blocked(owner, second)
         owner.connection.cancel()
         same(result_of(building)[1], "57014", "cancelled after the build")
         second.ask("COMMIT")

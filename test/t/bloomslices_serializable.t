@@ -4,7 +4,7 @@ then write what the other has read are never both committed. An UPDATE, DELETE o
 session asks the new version of the row again, as after a sequential scan.
 """
 
-from session import PATIENCE, Session, ask, in_thread, run
+from session import Session, ask, in_thread, result_of, run, wait_until_blocked
 from tap import ok, same
 
 Session.settings = "SET client_min_messages = error; SET lock_timeout = '20s'; SET jit = off;"
@@ -104,19 +104,14 @@ STATEMENTS = {
 }  # fmt: skip
 
 
-def wait_until_blocked(watcher, blocked, by):
-    while watcher.ask(f"SELECT {by.pid} = ANY (pg_blocking_pids({blocked.pid}))") != ["t"]:
-        pass
-
-
 def meet(settings, statement, change):
     """A statement that waits for a change: the ids that it gives."""
-    with Session(settings) as session, Session() as other, Session() as watcher:
+    with Session(settings) as session, Session() as other:
         other.each("BEGIN", change)
         asking = in_thread(session.attempt, statement)
-        wait_until_blocked(watcher, session, other)
+        wait_until_blocked(session, other)
         other.ask("COMMIT")
-        lines, state = asking.result(PATIENCE)
+        lines, state = result_of(asking)
         return lines if state == "00000" else state
 
 

@@ -10,7 +10,7 @@ import os
 import signal
 import time
 
-from session import PATIENCE, Session, ask, in_thread, run
+from session import Session, ask, in_thread, result_of, run
 from slices_queries import LARGE_SOURCE, SOURCE, Question, different
 from tap import done, ok, skip
 
@@ -37,8 +37,8 @@ def stopped(session, sql, delay, meanwhile):
         concurrent.futures.wait([doing], MOST)
     finally:
         os.kill(session.pid, signal.SIGCONT)
-    lines, state = asking.result(PATIENCE)
-    doing.result(PATIENCE)
+    lines, state = result_of(asking)
+    result_of(doing)
     return lines, state, amid
 
 

@@ -10,7 +10,7 @@ import random
 import time
 from collections import namedtuple
 
-from session import PATIENCE, Session, ask, in_thread, run, together
+from session import Session, ask, in_thread, result_of, run, together, wait_until_blocked
 from tap import ok, same
 
 SESSIONS = 4
@@ -39,14 +39,6 @@ class Client(Session):
 
     def start(self, *statements):
         return in_thread(self.do, *statements)
-
-
-def wait_until_blocked(blocked, by):
-    deadline = time.monotonic() + PATIENCE
-    while ask(f"SELECT {by.pid} = ANY (pg_blocking_pids({blocked.pid}))") != ["t"]:
-        if time.monotonic() > deadline:
-            raise TimeoutError("no session waits for the other")
-        time.sleep(0.01)
 
 
 # The forms
@@ -140,7 +132,7 @@ def meet(form, id, *, isolation="READ COMMITTED", end="COMMIT"):
         waiting = second.start(*form.statements)
         wait_until_blocked(second, first)
         first.ask(end)
-        state = waiting.result(PATIENCE)
+        state = result_of(waiting)
         second.attempt("COMMIT")
     return state
 
@@ -186,7 +178,7 @@ def test_absent_row():
             waiting = second.start(*SAFE[name].statements)
             wait_until_blocked(second, first)
             first.ask("COMMIT")
-            same(waiting.result(PATIENCE), state, f"{name} without a row: the second ends with {state}")
+            same(result_of(waiting), state, f"{name} without a row: the second ends with {state}")
             second.attempt("COMMIT")
         same(lost(1, keys), [], f"{name} without a row: committed elements are there")
 
@@ -206,7 +198,7 @@ def started(session, sql):
 
 
 def state_of(future):
-    return future.result(PATIENCE)[1]
+    return result_of(future)[1]
 
 
 def test_rebuild():

@@ -15,7 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import recipes
-from session import PATIENCE, Session, ask, extension_schema, in_thread, run
+from session import Session, ask, extension_schema, in_thread, result_of, run, wait_until_blocked
 from tap import note, ok, same
 
 WRITERS = 3
@@ -167,14 +167,6 @@ def test_saturation():
 
 # Sessions that meet
 
-def wait_until_blocked(blocked, by):
-    deadline = time.monotonic() + PATIENCE
-    while ask(f"SELECT {by.pid} = ANY (pg_blocking_pids({blocked.pid}))") != ["t"]:
-        if time.monotonic() > deadline:
-            raise TimeoutError("no session waits for the other")
-        time.sleep(0.01)
-
-
 def meet(first_sql, second_sql, *, isolation="READ COMMITTED", end="COMMIT", setup=CREATE):
     """The second session comes while the first has not committed. Returns the SQLSTATE of the second."""
     ask(setup)
@@ -187,7 +179,7 @@ def meet(first_sql, second_sql, *, isolation="READ COMMITTED", end="COMMIT", set
         waiting = in_thread(second.attempt, second_sql)
         wait_until_blocked(second, first)
         first.ask(end)
-        state = waiting.result(PATIENCE)[1]
+        state = result_of(waiting)[1]
         second.attempt("COMMIT")
     return state
 
@@ -227,11 +219,11 @@ def test_initial_count():
         creating = in_thread(creator.each, "BEGIN", *[sql for sql in CREATE_TRIGGERS.split(";\n") if sql.strip()])
         wait_until_blocked(creator, writer)
         writer.ask("COMMIT")
-        creating.result(PATIENCE)
+        result_of(creating)
         waiting = in_thread(other.attempt, OTHER_INSERT)
         wait_until_blocked(other, creator)
         creator.ask("COMMIT")
-        same(waiting.result(PATIENCE)[1], "00000", "a writer waits for the first count")
+        same(result_of(waiting)[1], "00000", "a writer waits for the first count")
     agree("the first count has what came before it and during it")
 
 
@@ -246,7 +238,7 @@ def deadlock(setup):
         wait_until_blocked(second, first)
         states = [first.attempt("DELETE FROM orders WHERE id = 2")[1]]
         first.attempt("COMMIT")
-        states.append(waiting.result(PATIENCE)[1])
+        states.append(result_of(waiting)[1])
         second.attempt("COMMIT")
     return sorted(states)
 
@@ -512,7 +504,7 @@ def test_deltas_behind_a_lock():
                 ask(OTHER_INSERT)
                 same(holder.attempt(first)[1], "00000", f"{name} that holds the lock meets no error")
                 holder.attempt("COMMIT")
-                same(waiting.result(PATIENCE)[1], "00000", "nor does the job that waits for it")
+                same(result_of(waiting)[1], "00000", "nor does the job that waits for it")
             agree("the counter with its deltas equals the table", WITH_DELTAS)
 
 

@@ -11,7 +11,7 @@ import time
 from xml.etree import ElementTree
 
 from join_queries import Queries, tables
-from session import Session, each, in_thread, run
+from session import Session, each, in_thread, run, wait_until_blocked
 from tap import note, ok, same
 
 QUERIES = int(os.environ.get("JOIN_QUERIES", "400"))
@@ -404,15 +404,6 @@ def test_reevaluated_rows():
         wait_until_blocked(waiting)
         first.ask("COMMIT")
         same(future.result(), ["11"], "an update of a row that another one has changed")
-
-
-def wait_until_blocked(session):
-    with Session() as other:
-        for _ in range(600):
-            if other.ask(f"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {session.pid}") == ["t"]:
-                return
-            time.sleep(0.1)
-    raise TimeoutError("the session does not wait for a lock")
 
 
 def test_cached_plans():

@@ -12,7 +12,7 @@ import time
 import uuid
 
 import recipes
-from session import PATIENCE, Session, ask, in_thread, run, together
+from session import Session, ask, in_thread, result_of, run, together, wait_until_blocked
 from tap import same
 
 SESSIONS = 4
@@ -92,14 +92,6 @@ def test_deduplication():
     same(set(stored), committed, f"each of {len(committed)} committed events is stored, and no other")
 
 
-def wait_until_waiting(session):
-    deadline = time.monotonic() + PATIENCE
-    while ask(f"SELECT cardinality(pg_blocking_pids({session.pid})) > 0") != ["t"]:
-        if time.monotonic() > deadline:
-            raise TimeoutError("the session does not wait")
-        time.sleep(0.01)
-
-
 def test_meeting():
     """The second session waits for the first. The event is stored once, whether that commits or not."""
     for number, end in enumerate(("COMMIT", "ROLLBACK"), IDS):
@@ -107,9 +99,9 @@ def test_meeting():
             prepare(first), prepare(second)
             first.each("BEGIN", batch([event(number)]))
             waiting = in_thread(second.attempt, batch([event(number)]))
-            wait_until_waiting(second)
+            wait_until_blocked(second)
             first.ask(end)
-            same(waiting.result(PATIENCE)[1], "00000", f"the second goes on after {end}")
+            same(result_of(waiting)[1], "00000", f"the second goes on after {end}")
         same(ask(f"SELECT count(*) FROM events WHERE id = '{event(number)}'"), ["1"], "the event is stored once")
 
 

@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 from tap import clean_up_when_terminated, done, part
 
@@ -141,6 +142,19 @@ def in_thread(function, *arguments):
     return future
 
 
+def result_of(future):
+    return future.result(PATIENCE)
+
+
+def until(true, what, seconds=PATIENCE):
+    """Waits until a function returns true."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not after {seconds} s: {what}")
+        time.sleep(0.01)
+
+
 def together(*works, session_class=Session):
     """Runs each work(number, session) in a thread with a session of its own; returns their results."""
 
@@ -162,6 +176,13 @@ def each(*statements, settings=""):
     """The lines of each of these statements, all run in one session of their own."""
     with Session(settings) as session:
         return session.each(*statements)
+
+
+def wait_until_blocked(blocked, by=None, asked=ask):
+    """Waits until a session waits for a lock of another, or of any. asked(query) asks their server."""
+    pids = f"pg_blocking_pids({blocked.pid})"
+    query = f"SELECT {by.pid} = ANY ({pids})" if by else f"SELECT {pids} <> '{{}}'"
+    until(lambda: asked(query) == ["t"], f"session {blocked.pid} waits")
 
 
 def extension_schema():
