@@ -6,7 +6,6 @@ data, each against indexes or a scan. ROWS is the number of events; there are a 
 many spans. The times are processor times of the backend, which other processes disturb less, except those of
 postgres_fdw. The server should write no full-page images.
 """
-import os
 
 from measure import Session, heading, report, rows
 import recipes

@@ -7,7 +7,6 @@ bytes.
 """
 
 import random
-import time
 from collections import namedtuple
 
 from session import Session, ask, in_thread, result_of, run, together, wait_until_blocked

@@ -11,7 +11,6 @@ import re
 import subprocess
 import tempfile
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import recipes

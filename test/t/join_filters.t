@@ -7,7 +7,6 @@ JOIN_QUERIES is the number of random queries, and JOIN_SEED the first one's seed
 
 import os
 import re
-import time
 from xml.etree import ElementTree
 
 from join_queries import Queries, tables
@@ -111,7 +110,6 @@ def test_random_queries():
     ok(counts["removed"] > 0, "and probes are removed", counts)
     ok(counts["groups"] > 0, "and groups are not cut", counts)
     ok(counts["copied"] > 0, "and workers have copies of filters", counts)
-
 
 
 # The ways to a wrong answer
