@@ -27,7 +27,7 @@ def outcome(session, query, timeout):
     before = session.ask("SELECT last_value FROM calls")
     session.ask(f"SET statement_timeout = '{timeout}'")
     rows, state = session.attempt(query)
-    session.ask("RESET statement_timeout")
+    session.set_timeout(0)
     after = session.ask("SELECT last_value FROM calls")
     return (state, sorted(rows), int(after[0]) - int(before[0]))
 
