@@ -18,7 +18,7 @@ import signal
 import time
 
 from durable import DATABASE, Server, main, own_directory
-from bloomset_checks import (RARE, USE_SETS, VALID_SETS, denied, denied_by_filters, denied_by_partitions, denied_by_scan)
+from bloomset_checks import RARE, USE_SETS, VALID_SETS, denied, denied_by_filters, denied_by_partitions, denied_by_scan
 from indexes import (SETTINGS, Clients, Readers, caught_up, faults_in_log, promote, recover, start_standby, tidy_up,
                      under_load, without_wal)
 from session import in_thread, result_of, until, wait_until_blocked

@@ -13,8 +13,7 @@ import subprocess
 
 from bloomset_checks import (RARE, USE_SETS, by_index, check, contains, denied, denied_by_filters, denied_by_index,
                              finds_all, make, numbers, settled)
-from session import (CHEAP_WORKERS, NO_WORKERS, Session, ask, each, in_thread, result_of, run,
-                     wait_until_blocked)
+from session import CHEAP_WORKERS, NO_WORKERS, Session, ask, each, in_thread, result_of, run, wait_until_blocked
 from tap import ok, same, skip
 
 Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';"

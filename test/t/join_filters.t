@@ -10,7 +10,7 @@ import re
 from xml.etree import ElementTree
 
 from join_queries import Queries, tables
-from session import Session, each, in_thread, run, wait_until_blocked
+from session import Session, each, in_thread, result_of, run, wait_until_blocked
 from tap import note, ok, same
 
 QUERIES = int(os.environ.get("JOIN_QUERIES", "400"))
@@ -393,7 +393,7 @@ def test_reevaluated_rows():
             future = in_thread(waiting.ask, f"SELECT c.k FROM changed AS c JOIN matched AS m ON c.k = m.k {clause} FOR UPDATE")
             wait_until_blocked(waiting)
             first.ask("COMMIT")
-            rows = future.result()
+            rows = result_of(future)
         same(len(rows), 1, f"{mode} {clause}: a row that changed with its match is found")
     with Session(HASH_ONLY + FORCE) as waiting, Session() as first:
         first.each("BEGIN", "UPDATE changed SET v = v + 1")
@@ -401,7 +401,7 @@ def test_reevaluated_rows():
                            RETURNING v""")  # fmt: skip
         wait_until_blocked(waiting)
         first.ask("COMMIT")
-        same(future.result(), ["11"], "an update of a row that another one has changed")
+        same(result_of(future), ["11"], "an update of a row that another one has changed")
 
 
 def test_cached_plans():
