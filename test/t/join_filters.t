@@ -22,10 +22,11 @@ RESULT_OF_TIMEOUT = "57014"
 
 
 def outcome(session, query, timeout):
-    """The rows in an order of their own, or the SQLSTATE, and how often the query called the sequence."""
+    """The rows in an order of their own, or the SQLSTATE, and how often the query called the sequence. The timeout is in
+    ms."""
     session.notices.clear()
     before = session.ask("SELECT last_value FROM calls")
-    session.ask(f"SET statement_timeout = '{timeout}'")
+    session.set_timeout(timeout)
     rows, state = session.attempt(query)
     session.set_timeout(0)
     after = session.ask("SELECT last_value FROM calls")
@@ -65,12 +66,12 @@ def compare(seed, counts):
             session.ask("SET force_parallel_mode = on" if session.connection.info.server_version < 160000
                         else "SET debug_parallel_query = on")  # fmt: skip
         session.ask("SET client_min_messages = notice")
-        expected, groups = outcome(session, query, "3s"), set(session.notices)
+        expected, groups = outcome(session, query, 3000), set(session.notices)
         counts["compared"] += expected[0] == "00000"
         if expected[0] == RESULT_OF_TIMEOUT:
             return None
         session.ask("; ".join(queries.filter_settings()))
-        got, cuts = outcome(session, query, "60s"), cut(set(session.notices), groups)
+        got, cuts = outcome(session, query, 60000), cut(set(session.notices), groups)
         counts["groups"] += len(session.notices)
         if expected[0] == "00000" and queries.maybe(0.25):
             plan = session.explain(query, ", ANALYZE, TIMING off")
@@ -643,10 +644,10 @@ def test_failing_search():
     with Session(HASH_ONLY + FORCE) as session:
         with Session() as other:
             other.ask("BEGIN; LOCK TABLE pg_extension")
-            session.ask("SET statement_timeout = '200ms'")
+            session.set_timeout(200)
             same(session.attempt(query)[1], RESULT_OF_TIMEOUT, "a statement is cancelled while it searches")
             other.ask("ROLLBACK")
-        session.ask("SET statement_timeout = 0")
+        session.set_timeout(0)
         ok(has_filter(session, query), "the next one has a filter")
 
 
