@@ -145,14 +145,14 @@ entries_work(const SlabCounts *counts)
 }
 
 static Oid
-operator_of(const Node *clause)
+operator_of(Node *clause)
 {
-	return IsA(clause, OpExpr) ? ((const OpExpr *) clause)->opno : castNode(ScalarArrayOpExpr, clause)->opno;
+	return IsA(clause, OpExpr) ? ((OpExpr *) clause)->opno : castNode(ScalarArrayOpExpr, clause)->opno;
 }
 
 /* The planner makes a bitmap scan of `f @@ ANY (array)`, which searches for each value. */
 static double
-searches_of(PlannerInfo *root, const Node *clause)
+searches_of(PlannerInfo *root, Node *clause)
 {
 	if (IsA(clause, OpExpr))
 		return 1;
