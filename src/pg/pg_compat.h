@@ -59,6 +59,18 @@
 #endif
 
 /*
+ * PostgreSQL 17 removed old_snapshot_threshold.  Before it, VACUUM and pruning may remove
+ * rows that an old snapshot sees, so a search asks each page that it reads, under the
+ * page's lock.  The macro needs storage/bufmgr.h.
+ */
+#if PG_VERSION_NUM < 170000
+#define test_for_old_snapshot(snapshot, relation, page) TestForOldSnapshot(snapshot, relation, page)
+#else
+#define test_for_old_snapshot(snapshot, relation, page) \
+	((void) (snapshot), (void) (relation), (void) (page))
+#endif
+
+/*
  * The versions whose generic_redo() has replayed the records of pg/page_write.c in the
  * tests.
  */
