@@ -26,6 +26,7 @@
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
+#include "utils/snapshot.h"
 #include "value/value.h"
 
 #define SLICES_MAGIC		0xB1005511
@@ -314,8 +315,11 @@ extern void write_slices_page(Relation index, ForkNumber fork, BlockNumber block
 
 /* directory.c */
 
-/* A consistent copy, in the current memory context.  Reads one or more pages. */
-extern Directory *read_slices_directory(Relation index);
+/*
+ * A consistent copy, in the current memory context.  Reads one or more pages; an error if
+ * rows that the snapshot sees may be gone, unless it is NULL.
+ */
+extern Directory *read_slices_directory(Relation index, Snapshot snapshot);
 
 extern void free_slices_directory(Directory *directory);
 

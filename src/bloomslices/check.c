@@ -299,7 +299,7 @@ check_index(const OwnedIndex *owned)
 	do
 	{
 		MemoryContextReset(check.rows_context);
-		check.directory = read_slices_directory(owned->index);
+		check.directory = read_slices_directory(owned->index, NULL);
 		check.rows = rows_create(check.rows_context, 1024, NULL);
 	} while (!read_rows(&check));
 	check.bits = MemoryContextAllocHuge(context, Max((Size) check.directory->meta.shape.nblocks, 1) * BF_BLOCK_BYTES);

@@ -105,9 +105,12 @@ copy_entries(Directory *directory, Page page, uint32 number)
 	return true;
 }
 
-/* Reads the pages that a copy of the metapage names; InvalidBlockNumber, or the first bad one. */
+/*
+ * Reads the pages that a copy of the metapage names; InvalidBlockNumber, or the first bad one.
+ * What a merge removes without replacement has been on them.
+ */
 static BlockNumber
-read_entries(Relation index, Directory *directory)
+read_entries(Relation index, Directory *directory, Snapshot snapshot)
 {
 	const SlicesMeta *meta = &directory->meta;
 
@@ -123,6 +126,7 @@ read_entries(Relation index, Directory *directory)
 		CHECK_FOR_INTERRUPTS();
 		buffer = ReadBuffer(index, meta->directory_pages[i]);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		test_for_old_snapshot(snapshot, index, BufferGetPage(buffer));
 		valid = copy_entries(directory, BufferGetPage(buffer), i);
 		UnlockReleaseBuffer(buffer);
 		if (!valid)
@@ -141,7 +145,7 @@ free_slices_directory(Directory *directory)
 
 /* A page that is not as expected means damage only if the metapage is still the same. */
 Directory *
-read_slices_directory(Relation index)
+read_slices_directory(Relation index, Snapshot snapshot)
 {
 	Directory  *directory = palloc(sizeof(Directory));
 
@@ -149,7 +153,7 @@ read_slices_directory(Relation index)
 	for (;;)
 	{
 		SlicesMeta	was = directory->meta;
-		BlockNumber bad = read_entries(index, directory);
+		BlockNumber bad = read_entries(index, directory, snapshot);
 
 		if (!BlockNumberIsValid(bad))
 			return directory;
@@ -191,7 +195,7 @@ Directory *
 lock_slices_directory(Relation index)
 {
 	LockPage(index, SLICES_META_PAGE, ExclusiveLock);
-	return read_slices_directory(index);
+	return read_slices_directory(index, NULL);
 }
 
 void

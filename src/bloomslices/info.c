@@ -105,7 +105,7 @@ add_index(SlicesInfo *total, Relation index)
 	do
 	{
 		info = *total;
-		directory = read_slices_directory(index);
+		directory = read_slices_directory(index, NULL);
 	} while (!add_slabs(index, directory, &info));
 	/* without a row with elements there is none */
 	if (directory->meta.shape.nblocks != 0)

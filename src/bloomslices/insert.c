@@ -58,7 +58,7 @@ last_slabs(Relation index)
 {
 	if (index->rd_amcache == NULL)
 	{
-		Directory  *directory = read_slices_directory(index);
+		Directory  *directory = read_slices_directory(index, NULL);
 
 		remember_slabs(index, directory);
 		free_slices_directory(directory);
@@ -88,7 +88,7 @@ shape_for(Relation index, const bf_filter *filter)
 static void
 renew_last_slab(Relation index, SlabKind kind, const Slab *slab, bool is_gone)
 {
-	Directory  *directory = read_slices_directory(index);
+	Directory  *directory = read_slices_directory(index, NULL);
 	const Slab *last = last_slab(directory, kind);
 
 	if (last == NULL || last->number == slab->number)

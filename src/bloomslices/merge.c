@@ -120,7 +120,7 @@ survey_slab(Merge *merge, Source *source)
 static void
 survey(Merge *merge)
 {
-	Directory  *directory = read_slices_directory(merge->index);
+	Directory  *directory = read_slices_directory(merge->index, NULL);
 
 	merge->shape = directory->meta.shape;
 	merge->sources = MemoryContextAllocHuge(CurrentMemoryContext, (Size) directory->nslabs * sizeof(Source) + 1);

@@ -22,13 +22,14 @@ typedef struct RecentBuffers
 	Buffer	   *buffers;		/* or InvalidBuffer */
 } RecentBuffers;
 
-/* Initialize with the first four fields; recent may be NULL. */
+/* Initialize with the first five fields; recent and snapshot may be NULL. */
 typedef struct SlabReader
 {
 	Relation	index;
 	const Directory *directory;
 	const Slab *slab;
 	RecentBuffers *recent;
+	Snapshot	snapshot;		/* of a search, which loses no row that it sees */
 	Buffer		buffer;			/* locked in shared mode, or invalid */
 	uint32		number;			/* of its page */
 } SlabReader;
@@ -87,6 +88,7 @@ read_slab_page(SlabReader *reader, uint32 number)
 		return NULL;
 	reader->buffer = buffer;
 	reader->number = number;
+	test_for_old_snapshot(reader->snapshot, reader->index, BufferGetPage(buffer));
 	return BufferGetPage(buffer);
 }
 

@@ -91,8 +91,8 @@ start_search(IndexScanDesc scan)
 
 	pgstat_count_index_scan(scan->indexRelation);
 	count_search(scan);
-	state->hits = search_slices(scan->indexRelation, &state->memory, scan->keyData, scan->numberOfKeys,
-								scan->numberOfOrderBys > 0 ? &scan->orderByData[0] : NULL);
+	state->hits = search_slices(scan->indexRelation, &state->memory, scan->xs_snapshot, scan->keyData,
+								scan->numberOfKeys, scan->numberOfOrderBys > 0 ? &scan->orderByData[0] : NULL);
 	state->next = 0;
 	state->searched = true;
 	MemoryContextSwitchTo(caller);

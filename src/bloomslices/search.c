@@ -21,6 +21,7 @@ typedef struct Search
 	Relation	index;
 	const Directory *directory;
 	RecentBuffers *recent;		/* or NULL */
+	Snapshot	snapshot;
 	int			nconditions;
 	Question   *conditions;
 	Question   *distance;		/* or NULL */
@@ -432,7 +433,8 @@ static bool
 search_slab(Search *search, const Slab *slab)
 {
 	SlabReader	reader = {
-		.index = search->index, .directory = search->directory, .slab = slab, .recent = search->recent
+		.index = search->index, .directory = search->directory, .slab = slab, .recent = search->recent,
+		.snapshot = search->snapshot
 	};
 	bool		left = true;
 	bool		found = true;
@@ -461,14 +463,14 @@ search_slabs(Search *search)
 }
 
 static void
-renew_directory(Relation index, SearchMemory *memory)
+renew_directory(Relation index, SearchMemory *memory, Snapshot snapshot)
 {
 	MemoryContext caller = MemoryContextSwitchTo(memory->context);
 
 	if (memory->directory != NULL)
 		free_slices_directory(memory->directory);
 	memory->directory = NULL;
-	memory->directory = read_slices_directory(index);
+	memory->directory = read_slices_directory(index, snapshot);
 	MemoryContextSwitchTo(caller);
 }
 
@@ -495,25 +497,25 @@ recent_buffers(Relation index, SearchMemory *memory)
 }
 
 Hits
-search_slices(Relation index, SearchMemory *memory, const ScanKeyData *conditions, int nconditions,
-			  const ScanKeyData *distance)
+search_slices(Relation index, SearchMemory *memory, Snapshot snapshot, const ScanKeyData *conditions,
+			  int nconditions, const ScanKeyData *distance)
 {
 	Search		search;
 
 	if (memory->directory == NULL)
-		renew_directory(index, memory);
+		renew_directory(index, memory, snapshot);
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
 		search = (Search)
 		{
 			.index = index, .directory = memory->directory, .recent = recent_buffers(index, memory),
-				.nconditions = nconditions
+				.snapshot = snapshot, .nconditions = nconditions
 		};
 		prepare_questions(&search, conditions, distance);
 		allocate_sets(&search);
 		if (search_slabs(&search))
 			return search.hits;
-		renew_directory(index, memory);
+		renew_directory(index, memory, snapshot);
 	}
 }

@@ -57,7 +57,7 @@ typedef struct SearchMemory
  * Finds the rows that all conditions may accept, in no order, with their distance
  * unless distance is NULL.  Allocates in the current memory context.
  */
-extern Hits search_slices(Relation index, SearchMemory *memory, const ScanKeyData *conditions, int nconditions,
-						  const ScanKeyData *distance);
+extern Hits search_slices(Relation index, SearchMemory *memory, Snapshot snapshot, const ScanKeyData *conditions,
+						  int nconditions, const ScanKeyData *distance);
 
 #endif							/* BF_SEARCH_H */

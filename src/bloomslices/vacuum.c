@@ -82,7 +82,7 @@ bloomslices_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats, Inde
 					   void *state)
 {
 	Removal		removal = {info, stats != NULL ? stats : palloc0(sizeof(*stats)), callback, state};
-	Directory  *directory = read_slices_directory(info->index);
+	Directory  *directory = read_slices_directory(info->index, NULL);
 
 	removal.stats->num_index_tuples = 0;
 	removal.stats->estimated_count = false;
@@ -118,7 +118,7 @@ candidates_of_slab(Relation index, const Slab *slab, BufferAccessStrategy strate
 static void
 count_candidates(Relation index, BufferAccessStrategy strategy)
 {
-	Directory  *directory = read_slices_directory(index);
+	Directory  *directory = read_slices_directory(index, NULL);
 	uint32		before = directory->meta.candidates;
 	uint32		n = 0;
 
@@ -135,7 +135,7 @@ count_candidates(Relation index, BufferAccessStrategy strategy)
 static BlockNumber
 free_pages(Relation index)
 {
-	Directory  *directory = read_slices_directory(index);
+	Directory  *directory = read_slices_directory(index, NULL);
 	BlockNumber n = 0;
 
 	for (uint32 i = 0; i < directory->nslabs; i++)
