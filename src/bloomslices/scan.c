@@ -14,35 +14,16 @@
 #include "access/relscan.h"
 #include "bloomslices/bloomslices.h"
 #include "bloomslices/search.h"
-#include "miscadmin.h"
-#include "nodes/tidbitmap.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
 
 typedef struct SlicesScan
 {
 	SearchMemory memory;		/* of all searches */
-	MemoryContext context;		/* of one search */
+	MemoryContext context;		/* of the hits of one search */
 	bool		searched;
 	Hits		hits;
-	Size		next;
 } SlicesScan;
-
-static inline int
-compare_hits(const Hit *a, const Hit *b)
-{
-	if (a->distance != b->distance)
-		return a->distance < b->distance ? -1 : 1;
-	return a->place < b->place ? -1 : a->place > b->place;
-}
-
-#define ST_SORT sort_hits
-#define ST_ELEMENT_TYPE Hit
-#define ST_COMPARE(a, b) compare_hits(a, b)
-#define ST_CHECK_FOR_INTERRUPTS
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
 
 IndexScanDesc
 bloomslices_beginscan(Relation index, int nkeys, int norderbys)
@@ -52,7 +33,8 @@ bloomslices_beginscan(Relation index, int nkeys, int norderbys)
 	SlicesScan *state = MemoryContextAllocZero(context, sizeof(SlicesScan));
 
 	state->memory.context = context;
-	state->context = AllocSetContextCreate(context, "bloomslices search", ALLOCSET_DEFAULT_SIZES);
+	state->memory.search = AllocSetContextCreate(context, "bloomslices search", ALLOCSET_DEFAULT_SIZES);
+	state->context = AllocSetContextCreate(context, "bloomslices hits", ALLOCSET_DEFAULT_SIZES);
 	if (norderbys > 0)
 	{
 		scan->xs_orderbyvals = palloc0(norderbys * sizeof(Datum));
@@ -71,6 +53,7 @@ bloomslices_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys
 		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
 	if (orderbys != NULL && scan->numberOfOrderBys > 0)
 		memmove(scan->orderByData, orderbys, scan->numberOfOrderBys * sizeof(ScanKeyData));
+	end_hits(&state->hits);
 	MemoryContextReset(state->context);
 	state->searched = false;
 }
@@ -80,22 +63,32 @@ bloomslices_endscan(IndexScanDesc scan)
 {
 	SlicesScan *state = scan->opaque;
 
+	end_hits(&state->hits);
 	MemoryContextDelete(state->memory.context);
 }
 
 static void
-start_search(IndexScanDesc scan)
+search(IndexScanDesc scan)
 {
 	SlicesScan *state = scan->opaque;
-	MemoryContext caller = MemoryContextSwitchTo(state->context);
+
+	count_search(scan);
+	search_slices(scan->indexRelation, &state->memory, scan->xs_snapshot, scan->keyData, scan->numberOfKeys,
+				  scan->numberOfOrderBys > 0 ? &scan->orderByData[0] : NULL, &state->hits);
+}
+
+static void
+start_search(IndexScanDesc scan, TIDBitmap *bitmap)
+{
+	SlicesScan *state = scan->opaque;
 
 	pgstat_count_index_scan(scan->indexRelation);
-	count_search(scan);
-	state->hits = search_slices(scan->indexRelation, &state->memory, scan->xs_snapshot, scan->keyData,
-								scan->numberOfKeys, scan->numberOfOrderBys > 0 ? &scan->orderByData[0] : NULL);
-	state->next = 0;
+	state->hits = (Hits)
+	{
+		.context = state->context, .bitmap = bitmap
+	};
+	search(scan);
 	state->searched = true;
-	MemoryContextSwitchTo(caller);
 }
 
 int64
@@ -103,15 +96,24 @@ bloomslices_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 {
 	SlicesScan *state = scan->opaque;
 
-	start_search(scan);
-	for (Size i = 0; i < state->hits.count; i++)
-	{
-		ItemPointerData row = tid_of(state->hits.hits[i].place);
-
-		CHECK_FOR_INTERRUPTS();
-		tbm_add_tuples(bitmap, &row, 1, state->hits.hits[i].recheck);
-	}
+	start_search(scan, bitmap);
 	return (int64) state->hits.count;
+}
+
+/* The next hit; those that did not fit into memory need a second search. */
+static bool
+find_hit(IndexScanDesc scan, Hit *hit)
+{
+	SlicesScan *state = scan->opaque;
+
+	if (next_hit(&state->hits, hit))
+		return true;
+	if (!state->hits.cut)
+		return false;
+	expect_cut_hits(&state->hits);
+	search(scan);
+	sort_hits(&state->hits);
+	return next_hit(&state->hits, hit);
 }
 
 /*
@@ -130,21 +132,19 @@ bool
 bloomslices_gettuple(IndexScanDesc scan, ScanDirection direction)
 {
 	SlicesScan *state = scan->opaque;
-	const Hit  *hit;
+	Hit			hit;
 
 	Assert(direction == ForwardScanDirection);
 	if (!state->searched)
 	{
-		start_search(scan);
-		if (state->hits.count > 1)
-			sort_hits(state->hits.hits, state->hits.count);
+		start_search(scan, NULL);
+		sort_hits(&state->hits);
 	}
-	if (state->next == state->hits.count)
+	if (!find_hit(scan, &hit))
 		return false;
-	hit = &state->hits.hits[state->next++];
-	scan->xs_heaptid = tid_of(hit->place);
-	scan->xs_recheck = hit->recheck;
+	scan->xs_heaptid = tid_of(hit.place);
+	scan->xs_recheck = hit.recheck;
 	if (scan->numberOfOrderBys > 0)
-		return_distance(scan, hit);
+		return_distance(scan, &hit);
 	return true;
 }

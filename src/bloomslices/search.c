@@ -33,7 +33,9 @@ typedef struct Search
 	uint64	   *planes;
 	BlockTests *tests;
 	bf_counts	counts;			/* of the distance's keys */
-	Hits		hits;
+	Hit		   *found;
+	uint32		nfound;
+	Hits	   *hits;
 } Search;
 
 static inline uint32
@@ -332,16 +334,17 @@ find_rows(Search *search, SlabReader *reader, bool *left)
 	return true;
 }
 
+/* Adds a hit.  The lock of its page is released before the hits are used, which may take long. */
 static void
-append_hit(Hits *hits, const Hit *hit)
+append_found(Search *search, SlabReader *reader, const Hit *hit)
 {
-	if (hits->count == hits->room)
+	if (search->nfound == ROWS_PER_PAGE)
 	{
-		hits->room = Max(hits->room * 2, 64);
-		hits->hits = hits->hits == NULL ? palloc(hits->room * sizeof(Hit)) :
-			repalloc_huge(hits->hits, hits->room * sizeof(Hit));
+		close_page(reader);
+		add_hits(search->hits, search->found, search->nfound);
+		search->nfound = 0;
 	}
-	hits->hits[hits->count++] = *hit;
+	search->found[search->nfound++] = *hit;
 }
 
 /* Do all conditions accept a row, or may they? */
@@ -412,7 +415,7 @@ add_rows(Search *search, SlabReader *reader)
 		if (search->distance != NULL)
 			measure_distance(search, entry->kind, row, &hit);
 		hit.place = place_of(&entry->tid);
-		append_hit(&search->hits, &hit);
+		append_found(search, reader, &hit);
 	}
 	return true;
 }
@@ -459,6 +462,7 @@ search_slabs(Search *search)
 		if (slab->kind != SLAB_FREE && !search_slab(search, slab))
 			return false;
 	}
+	add_hits(search->hits, search->found, search->nfound);
 	return true;
 }
 
@@ -496,26 +500,35 @@ recent_buffers(Relation index, SearchMemory *memory)
 	return &memory->recent;
 }
 
-Hits
-search_slices(Relation index, SearchMemory *memory, Snapshot snapshot, const ScanKeyData *conditions,
-			  int nconditions, const ScanKeyData *distance)
+static bool
+try_search(Relation index, SearchMemory *memory, Snapshot snapshot, const ScanKeyData *conditions, int nconditions,
+		   const ScanKeyData *distance, Hits *hits)
 {
-	Search		search;
+	Search		search = {
+		.index = index, .directory = memory->directory, .recent = recent_buffers(index, memory),
+		.snapshot = snapshot, .nconditions = nconditions, .found = memory->found, .hits = hits
+	};
+
+	empty_hits(hits);
+	prepare_questions(&search, conditions, distance);
+	allocate_sets(&search);
+	return search_slabs(&search);
+}
+
+void
+search_slices(Relation index, SearchMemory *memory, Snapshot snapshot, const ScanKeyData *conditions,
+			  int nconditions, const ScanKeyData *distance, Hits *hits)
+{
+	MemoryContext caller = MemoryContextSwitchTo(memory->search);
 
 	if (memory->directory == NULL)
 		renew_directory(index, memory, snapshot);
-	for (;;)
+	while (!try_search(index, memory, snapshot, conditions, nconditions, distance, hits))
 	{
 		CHECK_FOR_INTERRUPTS();
-		search = (Search)
-		{
-			.index = index, .directory = memory->directory, .recent = recent_buffers(index, memory),
-				.snapshot = snapshot, .nconditions = nconditions
-		};
-		prepare_questions(&search, conditions, distance);
-		allocate_sets(&search);
-		if (search_slabs(&search))
-			return search.hits;
+		MemoryContextReset(memory->search);
 		renew_directory(index, memory, snapshot);
 	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(memory->search);
 }

@@ -9,41 +9,10 @@
 
 #include "access/skey.h"
 #include "bloomslices/bloomslices.h"
+#include "bloomslices/hits.h"
 #include "bloomslices/reader.h"
 
-#define NULL_DISTANCE	UINT32_MAX	/* more than any other */
-
-typedef struct Hit
-{
-	uint64		place;			/* in the table: see place_of() */
-	uint32		distance;		/* or less, if recheck_distance */
-	bool		recheck;
-	bool		recheck_distance;
-} Hit;
-
-typedef struct Hits
-{
-	Size		count;
-	Size		room;
-	Hit		   *hits;
-} Hits;
-
-static inline uint64
-place_of(const ItemPointerData *tid)
-{
-	return (uint64) ItemPointerGetBlockNumberNoCheck(tid) << 16 | ItemPointerGetOffsetNumberNoCheck(tid);
-}
-
-static inline ItemPointerData
-tid_of(uint64 place)
-{
-	ItemPointerData tid;
-
-	ItemPointerSet(&tid, (BlockNumber) (place >> 16), (OffsetNumber) (place & 0xFFFF));
-	return tid;
-}
-
-/* What a scan keeps for all its searches.  Initialize to zero, except the context. */
+/* What a scan keeps for all its searches.  Initialize to zero, except the contexts. */
 typedef struct SearchMemory
 {
 	MemoryContext context;		/* of what follows */
@@ -51,13 +20,15 @@ typedef struct SearchMemory
 								 * or NULL */
 	RecentBuffers recent;
 	uint64		nsearches;
+	MemoryContext search;		/* of one search */
+	Hit			found[ROWS_PER_PAGE];	/* not yet among the hits */
 } SearchMemory;
 
 /*
  * Finds the rows that all conditions may accept, in no order, with their distance
- * unless distance is NULL.  Allocates in the current memory context.
+ * unless distance is NULL.
  */
-extern Hits search_slices(Relation index, SearchMemory *memory, Snapshot snapshot, const ScanKeyData *conditions,
-						  int nconditions, const ScanKeyData *distance);
+extern void search_slices(Relation index, SearchMemory *memory, Snapshot snapshot, const ScanKeyData *conditions,
+						  int nconditions, const ScanKeyData *distance, Hits *hits);
 
 #endif							/* BF_SEARCH_H */

@@ -48,6 +48,13 @@
 #define is_right_semi_join(type) ((type) == JOIN_RIGHT_SEMI)
 #endif
 
+/* PostgreSQL 16 added an argument. */
+#if PG_VERSION_NUM < 160000
+#define get_sorted_datum(sort, value, isnull) tuplesort_getdatum(sort, true, value, isnull, NULL)
+#else
+#define get_sorted_datum(sort, value, isnull) tuplesort_getdatum(sort, true, true, value, isnull, NULL)
+#endif
+
 /* PostgreSQL 17 renamed the first and added the second, which 15 and 16 do by the setting. */
 #if PG_VERSION_NUM < 170000
 #define MyLocalTransactionId (MyProc->lxid)

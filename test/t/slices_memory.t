@@ -1,5 +1,6 @@
 #!/usr/bin/python3 -B
-"""The memory that a build or a merge of bloomslices takes is within maintenance_work_mem, or within autovacuum_work_mem.
+"""The memory that a build or a merge of bloomslices takes is within maintenance_work_mem, or within autovacuum_work_mem,
+and that of the rows that a search finds is within work_mem.
 
 The test runs a server of its own, whose autovacuum is quick and may take little memory.
 """
@@ -88,6 +89,32 @@ def peak():
     ok((grown <= limit or sanitized()) and not wrong, f"within maintenance_work_mem = {limit} MB", grown, *wrong)
 
 
+def hits():
+    """Each of 800,000 rows is a hit. An order keeps those within work_mem, and a scan that goes on sorts all on disk; as a
+    scan of the table, it returns each row once."""
+    limit, rows = 4, 800000
+    make("found", rows)
+    queries = {
+        "the nearest rows": "SELECT id FROM found ORDER BY f <-> bloom_query(1) LIMIT 10",
+        "all rows": "SELECT id FROM found WHERE f @> 1 OFFSET 799999",
+        "all rows in an order": "SELECT id FROM found ORDER BY f <-> bloom_query(1) OFFSET 799999",
+    }
+    for name, query in queries.items():
+        with server.connect(f"SET work_mem = '{limit}MB'; SET enable_seqscan = off; SET enable_bitmapscan = off; "
+                            "SET enable_sort = off;") as session:  # fmt: skip
+            session.ask("SELECT id FROM found WHERE f @> 1 LIMIT 1")
+            grown = grown_by(session, "SELECT count(*), sum(ctid::text::point <-> point(0, 0)) FROM found", query)
+            plan = "".join(session.ask("EXPLAIN " + query))
+        note(f"{name}: {grown:.1f} MB")
+        ok((grown <= limit + 2 or sanitized()) and "found_f" in plan, f"{name}: within work_mem = {limit} MB", grown, plan)
+    with server.connect("SET work_mem = '64kB'; SET enable_seqscan = off; SET enable_sort = off; "
+                        "SET enable_bitmapscan = off") as session:  # fmt: skip
+        by_condition = "SELECT count(*), count(DISTINCT id), sum(id) FROM (SELECT id FROM found WHERE f @> 1 OFFSET 0) AS t"
+        by_order = "SELECT count(*), count(DISTINCT id), sum(id) FROM (SELECT id FROM found ORDER BY f <-> bloom_query(1)) AS t"
+        same(session.ask(by_condition) + session.ask(by_order), [f"{rows}|{rows}|{rows * (rows + 1) // 2}"] * 2,
+             "each row comes once")  # fmt: skip
+
+
 def autovacuum():
     """Two copies of a block of 64 tiles exceed half of 1 MB."""
     server.sql("CREATE TABLE small (id int, f bloomfilter) WITH (autovacuum_enabled = off)",
@@ -108,4 +135,4 @@ def end():
     server.stop()
 
 
-main(start, partitions, peak, autovacuum, end)
+main(start, hits, partitions, peak, autovacuum, end)

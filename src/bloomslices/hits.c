@@ -1,0 +1,194 @@
+/*
+ * hits.c
+ *		The rows that a search has found, within work_mem.
+ *
+ * An index scan does not know how many rows are wanted.  So the array keeps the first ones
+ * in their order, which is enough for most queries with a LIMIT.  A scan that goes on
+ * searches a second time, and sorts the others, on disk if there are many.
+ */
+#include "pg/pg_compat.h"
+
+#include "bloomslices/hits.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+#include "utils/uuid.h"
+
+#define LEAST_ROOM	64
+
+static inline int
+compare_hits(const Hit *a, const Hit *b)
+{
+	if (a->distance != b->distance)
+		return a->distance < b->distance ? -1 : 1;
+	return a->place < b->place ? -1 : a->place > b->place;
+}
+
+#define ST_SORT sort_array
+#define ST_ELEMENT_TYPE Hit
+#define ST_COMPARE(a, b) compare_hits(a, b)
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_SCOPE static
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* The array and its copy of twice the size are within work_mem. */
+static Size
+most_room(void)
+{
+	return Max((Size) work_mem * 1024 / 2 / sizeof(Hit), LEAST_ROOM);
+}
+
+/* A type of the server of so many bytes, whose values are sorted as bytes. */
+static Tuplesortstate *
+begin_sort(MemoryContext context)
+{
+	TypeCacheEntry *type = lookup_type_cache(UUIDOID, TYPECACHE_LT_OPR);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	Tuplesortstate *sort = tuplesort_begin_datum(UUIDOID, type->lt_opr, InvalidOid, false, work_mem, NULL,
+												 TUPLESORT_NONE);
+
+	MemoryContextSwitchTo(caller);
+	return sort;
+}
+
+static void
+put_hit(Tuplesortstate *sort, const Hit *hit)
+{
+	uint32		distance = pg_hton32(hit->distance);
+	uint64		row = pg_hton64(hit->place << 16 | (uint64) hit->recheck << 1 | hit->recheck_distance);
+	pg_uuid_t	key = {{0}};
+
+	memcpy(key.data, &distance, sizeof(distance));
+	memcpy(key.data + sizeof(distance), &row, sizeof(row));
+	tuplesort_putdatum(sort, UUIDPGetDatum(&key), false);
+}
+
+static bool
+get_hit(Tuplesortstate *sort, Hit *hit)
+{
+	Datum		value;
+	bool		isnull;
+	uint32		distance;
+	uint64		row;
+	pg_uuid_t  *key;
+
+	if (!get_sorted_datum(sort, &value, &isnull))
+		return false;
+	key = DatumGetUUIDP(value);
+	memcpy(&distance, key->data, sizeof(distance));
+	memcpy(&row, key->data + sizeof(distance), sizeof(row));
+	pfree(key);
+	row = pg_ntoh64(row);
+	*hit = (Hit)
+	{
+		.place = row >> 16, .distance = pg_ntoh32(distance), .recheck = (row & 2) != 0, .recheck_distance = row & 1
+	};
+	return true;
+}
+
+/* Keeps the first half of a full array. */
+static void
+cut_array(Hits *hits)
+{
+	sort_array(hits->hits, hits->count);
+	hits->count /= 2;
+	hits->last = hits->hits[hits->count - 1];
+	hits->cut = true;
+}
+
+static void
+make_room(Hits *hits)
+{
+	Size		most = most_room();
+
+	if (hits->room >= most)
+		cut_array(hits);
+	else
+	{
+		hits->room = Min(Max(2 * hits->room, LEAST_ROOM), most);
+		hits->hits = hits->hits == NULL ? MemoryContextAllocHuge(hits->context, hits->room * sizeof(Hit)) :
+			repalloc_huge(hits->hits, hits->room * sizeof(Hit));
+	}
+}
+
+static void
+append_hit(Hits *hits, const Hit *hit)
+{
+	if (hits->count == hits->room)
+		make_room(hits);
+	if (!hits->cut || compare_hits(hit, &hits->last) <= 0)
+		hits->hits[hits->count++] = *hit;
+}
+
+void
+add_hits(Hits *hits, const Hit *some, uint32 n)
+{
+	for (uint32 i = 0; i < n; i++)
+	{
+		if (hits->bitmap != NULL)
+		{
+			ItemPointerData tid = tid_of(some[i].place);
+
+			tbm_add_tuples(hits->bitmap, &tid, 1, some[i].recheck);
+			hits->count++;
+		}
+		else if (hits->sort == NULL)
+			append_hit(hits, &some[i]);
+		else if (compare_hits(&some[i], &hits->last) > 0)
+			put_hit(hits->sort, &some[i]);
+	}
+}
+
+void
+empty_hits(Hits *hits)
+{
+	hits->count = 0;
+	if (hits->sort != NULL)
+	{
+		tuplesort_end(hits->sort);
+		hits->sort = begin_sort(hits->context);
+	}
+	else
+		hits->cut = false;
+}
+
+void
+expect_cut_hits(Hits *hits)
+{
+	pfree(hits->hits);
+	*hits = (Hits)
+	{
+		.context = hits->context, .sort = begin_sort(hits->context), .last = hits->last
+	};
+}
+
+void
+sort_hits(Hits *hits)
+{
+	if (hits->sort != NULL)
+		tuplesort_performsort(hits->sort);
+	else if (hits->count > 1)
+		sort_array(hits->hits, hits->count);
+}
+
+bool
+next_hit(Hits *hits, Hit *hit)
+{
+	if (hits->sort != NULL)
+		return get_hit(hits->sort, hit);
+	if (hits->next == hits->count)
+		return false;
+	*hit = hits->hits[hits->next++];
+	return true;
+}
+
+void
+end_hits(Hits *hits)
+{
+	if (hits->sort != NULL)
+		tuplesort_end(hits->sort);
+	hits->sort = NULL;
+}
