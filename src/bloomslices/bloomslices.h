@@ -99,6 +99,10 @@ StaticAssertDecl(sizeof(RowEntry) == 8, "a slab of 8 tiles has one page of rows"
  * - SLAB_SLICES: up to 127 * tiles rows, tiles = 4, 8 ... 512; of 4 tiles up to 504.  A
  *   block takes `tiles` pages of 512 / tiles slices each.  Written once, by a build or a
  *   merge.
+ * - SLAB_PACKED: `tiles` rows, as many as fit on a page, or one on several.  Its contents
+ *   are those of a tile without gaps: the entries, block 0 of each row, block 1 ..., in
+ *   units of 64 bytes, 127 a page.  Instead of tiles while there are few rows.  From 1.4.1
+ *   on; older versions report a damaged directory.
  */
 typedef enum SlabKind
 {
@@ -106,11 +110,18 @@ typedef enum SlabKind
 	SLAB_LIST,
 	SLAB_TILE,
 	SLAB_RAW,
-	SLAB_SLICES
+	SLAB_SLICES,
+	SLAB_PACKED
 } SlabKind;
 
 /* Above this number of blocks a row gets a slab of its own: 50 kB. */
 #define RAW_BLOCKS		800
+
+/*
+ * An index of fewer rows with bits has no tile: it would take more than twice as much as
+ * they do.
+ */
+#define FEW_ROWS		64
 
 /* An entry of the directory. */
 typedef struct Slab
@@ -121,7 +132,8 @@ typedef struct Slab
 	uint16		kind;			/* a SlabKind */
 	uint16		has_flagged;	/* SLAB_SLICES: 1 if it may have rows of
 								 * ROW_FLAGGED; else 0 */
-	uint32		tiles;			/* of SLAB_SLICES; pages of SLAB_LIST; else 1 */
+	uint32		tiles;			/* of SLAB_SLICES; pages of SLAB_LIST; rows of
+								 * SLAB_PACKED; else 1 */
 } Slab;
 
 #define SLABS_PER_PAGE	(BF_SLICED_BYTES / sizeof(Slab))
@@ -146,7 +158,7 @@ typedef struct SlicesShape
 typedef struct SlabCounts
 {
 	uint32		list_pages;
-	uint32		raw;
+	uint32		raw;			/* or packed: an index has only one of these */
 	uint32		tiled[10];		/* by the binary logarithm of tiles; the first
 								 * are SLAB_TILE */
 } SlabCounts;
@@ -220,9 +232,18 @@ rows_of_slab(const Slab *slab)
 			return 1;
 		case SLAB_SLICES:
 			return bf_sliced_rows(slab->tiles);
+		case SLAB_PACKED:
+			return slab->tiles;
 		default:
 			return 0;
 	}
+}
+
+/* The rows of SLAB_PACKED. */
+static inline uint32
+packed_rows(uint32 nblocks)
+{
+	return Max(BF_SLICED_BYTES / (nblocks * BF_BLOCK_BYTES + sizeof(RowEntry)), 1);
 }
 
 static inline uint32
@@ -257,19 +278,30 @@ is_complete_shape(const SlicesShape *shape)
 	return shape->nblocks > 0 && shape->element_class != BF_CLASS_NONE;
 }
 
+/* The first unit of 64 bytes that has a block, of bits that are not sliced; 127 are a page. */
+static inline uint32
+unit_of_block(const Slab *slab, uint32 block)
+{
+	uint32		entries = slab->kind == SLAB_PACKED ?
+		(slab->tiles * sizeof(RowEntry) + BF_BLOCK_BYTES - 1) / BF_BLOCK_BYTES : BF_TILE_ROWS;
+
+	return entries + block * rows_of_slab(slab);
+}
+
 /* The page of a slab that has a block, counted from its first page; for slices that of bit `bit`. */
 static inline uint32
 bits_page_of(const Slab *slab, uint32 block, uint32 bit)
 {
-	switch ((SlabKind) slab->kind)
-	{
-		case SLAB_RAW:
-			return 1 + block / BF_TILE_ROWS;
-		case SLAB_SLICES:
-			return rows_pages_of(slab) + block * slab->tiles + bit / (BF_BLOCK_BITS / slab->tiles);
-		default:
-			return 1 + block;
-	}
+	if (slab->kind == SLAB_SLICES)
+		return rows_pages_of(slab) + block * slab->tiles + bit / (BF_BLOCK_BITS / slab->tiles);
+	return unit_of_block(slab, block) / BF_TILE_ROWS;
+}
+
+/* Where a block of row 0 is among the contents of its page, before those of the other rows; not of slices. */
+static inline uint32
+block_offset_of(const Slab *slab, uint32 block)
+{
+	return unit_of_block(slab, block) % BF_TILE_ROWS * BF_BLOCK_BYTES;
 }
 
 /* page.c */
@@ -331,7 +363,8 @@ extern void count_slabs(SlabCounts *counts, const Slab *slabs, uint32 nslabs);
 /* The last slab of a kind, or NULL. */
 extern const Slab *last_slab(const Directory *directory, SlabKind kind);
 
-/* The number of pages of a slab. */
+/* What `tiles` is of an empty slab, and the number of pages of a slab. */
+extern uint32 initial_tiles(SlabKind kind, uint32 nblocks);
 extern uint32 slab_pages(SlabKind kind, uint32 tiles, uint32 nblocks);
 
 /*
@@ -393,9 +426,9 @@ typedef void (*ReadRows) (void *state, uint32 block, uint64 first, uint32 n, uin
 
 /*
  * The best slab for the first of nrows > 0 rows with bits; sets *taken to their
- * number.  `memory` limits its size.
+ * number.  `memory` limits its size.  With `few` these rows are all.
  */
-extern Slab choose_slab(uint32 nblocks, uint64 nrows, Size memory, uint32 *taken);
+extern Slab choose_slab(uint32 nblocks, uint64 nrows, Size memory, bool few, uint32 *taken);
 
 /*
  * Writes the pages of a slab of rows first .. first + n - 1, from the writer's next

@@ -270,12 +270,13 @@ static void
 write_rows(Build *build)
 {
 	Entries    *list = &build->with_bits;
+	bool		few = list->n < FEW_ROWS;
 	uint32		taken;
 
 	for (uint32 first = 0; first < list->n; first += taken)
 	{
 		uint32		left = list->n - first;
-		Slab	   *slab = add_slab(build, choose_slab(build->shape.nblocks, left, build->memory / 4, &taken));
+		Slab	   *slab = add_slab(build, choose_slab(build->shape.nblocks, left, build->memory / 4, few, &taken));
 
 		write_slab(&build->writer, slab, build->shape.nblocks, list->entries + first, first, taken,
 				   slab->kind == SLAB_RAW, read_rows, build);

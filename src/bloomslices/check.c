@@ -140,13 +140,8 @@ hash_blocks(SlabReader *reader, uint32 block, uint64 *hashes)
 
 	if (page == NULL)
 		return false;
-	if (slab->kind == SLAB_RAW)
-	{
-		hash_block(&hashes[0], slices_contents(page) + block % BF_TILE_ROWS * BF_BLOCK_BYTES);
-		return true;
-	}
-	for (uint32 row = 0; row < BF_TILE_ROWS; row++)
-		hash_block(&hashes[row], slices_contents(page) + row * BF_BLOCK_BYTES);
+	for (uint32 row = 0; row < rows_of_slab(slab); row++)
+		hash_block(&hashes[row], slices_contents(page) + block_offset_of(slab, block) + row * BF_BLOCK_BYTES);
 	return true;
 }
 

@@ -31,7 +31,7 @@
 #define OPERATIONS_PER_PAGE		20
 
 /*
- * Of a page of the bits of a raw row.  A scan of the table reads a page of TOAST in its
+ * Of a page of the bits of one row.  A scan of the table reads a page of TOAST in its
  * place, which the planner does not count.
  */
 #define RAW_PAGE				0.01
@@ -113,14 +113,23 @@ slab_work(double tiles, double npages, Work work)
 	return Min(work.keys * tiles * (1 - pow(1 - 1 / tiles, work.bits)), npages);
 }
 
+/* The same of all slabs that are raw or packed, which do not have a page for each block. */
+static double
+small_slabs_work(double nslabs, uint32 nblocks, Work work)
+{
+	SlabKind	kind = nblocks > RAW_BLOCKS ? SLAB_RAW : SLAB_PACKED;
+	uint32		tiles = initial_tiles(kind, nblocks);
+
+	return nslabs * slab_work(1, slab_pages(kind, tiles, nblocks), work) * (tiles == 1 ? RAW_PAGE : 1);
+}
+
 /* Pages that a search reads of all slabs. */
 static double
 clause_work(const SlicesMeta *meta, Work work)
 {
 	const SlabCounts *counts = &meta->counts;
 	uint32		nblocks = meta->shape.nblocks;
-	double		pages = counts->list_pages +
-		counts->raw * slab_work(1, slab_pages(SLAB_RAW, 1, nblocks), work) * RAW_PAGE;
+	double		pages = counts->list_pages + small_slabs_work(counts->raw, nblocks, work);
 
 	for (uint32 i = 0; i < lengthof(counts->tiled); i++)
 	{

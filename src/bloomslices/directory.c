@@ -42,6 +42,12 @@ update_directory_page(Page page, uint32 used)
 }
 
 uint32
+initial_tiles(SlabKind kind, uint32 nblocks)
+{
+	return kind == SLAB_PACKED ? packed_rows(nblocks) : 1;
+}
+
+uint32
 slab_pages(SlabKind kind, uint32 tiles, uint32 nblocks)
 {
 	Slab		slab = {.kind = kind, .tiles = tiles};
@@ -52,6 +58,8 @@ slab_pages(SlabKind kind, uint32 tiles, uint32 nblocks)
 			return rows_pages_of(&slab);
 		case SLAB_RAW:
 			return 1 + (nblocks + BF_TILE_ROWS - 1) / BF_TILE_ROWS;
+		case SLAB_PACKED:
+			return (unit_of_block(&slab, nblocks) + BF_TILE_ROWS - 1) / BF_TILE_ROWS;
 		default:
 			return rows_pages_of(&slab) + nblocks * tiles;
 	}
@@ -73,7 +81,8 @@ is_valid_slab(const Slab *slab, uint32 nblocks)
 				slab->npages == slab->tiles;
 		case SLAB_TILE:
 		case SLAB_RAW:
-			valid = valid && slab->tiles == 1;
+		case SLAB_PACKED:
+			valid = valid && slab->tiles == initial_tiles(slab->kind, nblocks);
 			break;
 		case SLAB_SLICES:
 			valid = valid && slab->tiles >= BF_LEAST_TILES && slab->tiles <= BF_MOST_TILES &&
@@ -173,7 +182,7 @@ count_slabs(SlabCounts *counts, const Slab *slabs, uint32 nslabs)
 	{
 		if (slabs[i].kind == SLAB_LIST)
 			counts->list_pages += slabs[i].npages;
-		else if (slabs[i].kind == SLAB_RAW)
+		else if (slabs[i].kind == SLAB_RAW || slabs[i].kind == SLAB_PACKED)
 			counts->raw++;
 		else if (slabs[i].kind != SLAB_FREE)
 			counts->tiled[pg_leftmost_one_pos32(slabs[i].tiles)]++;
@@ -442,11 +451,12 @@ publish_slab(Relation index, Directory *directory, uint32 number, const Slab *sl
 Slab
 append_slab(Relation index, Directory *directory, SlabKind kind)
 {
-	Slab		slab = {.number = directory->meta.next_number, .kind = kind, .tiles = 1};
+	Slab		slab = {.number = directory->meta.next_number, .kind = kind};
 	uint32		number = page_with_room(index, directory);
 	Slab	   *free;
 
-	slab.npages = slab_pages(kind, 1, directory->meta.shape.nblocks);
+	slab.tiles = initial_tiles(kind, directory->meta.shape.nblocks);
+	slab.npages = slab_pages(kind, slab.tiles, directory->meta.shape.nblocks);
 	slab.first = find_room(index, directory, slab.npages, &free);
 	if (free != NULL)
 	{

@@ -11,6 +11,7 @@
  */
 #include "pg/pg_compat.h"
 
+#include "access/generic_xlog.h"
 #include "bloomslices/bloomslices.h"
 #include "miscadmin.h"
 #include "pg/page_write.h"
@@ -28,10 +29,25 @@
 typedef struct LastSlabs
 {
 	SlicesShape shape;
-	Slab		slabs[SLAB_SLICES]; /* by kind; SLAB_FREE if there is none */
+	SlabKind	kind;			/* of slabs for rows with bits */
+	Slab		slabs[SLAB_PACKED + 1]; /* by kind; SLAB_FREE if there is none */
 	/* that have had the pages of a tile, or invalid */
 	Buffer		recent[1 + RAW_BLOCKS + PAGES_AHEAD];
 } LastSlabs;
+
+/* The kind of slabs for rows with bits; `full` if the packed slabs that there are have no room. */
+static SlabKind
+kind_for_rows(const SlicesMeta *meta, bool full)
+{
+	const SlabCounts *counts = &meta->counts;
+	bool		few = !full || counts->raw * packed_rows(meta->shape.nblocks) < FEW_ROWS;
+
+	if (meta->shape.nblocks > RAW_BLOCKS)
+		return SLAB_RAW;
+	for (uint32 i = 0; i < lengthof(counts->tiled); i++)
+		few = few && counts->tiled[i] == 0;
+	return few ? SLAB_PACKED : SLAB_TILE;
+}
 
 static LastSlabs *
 remember_slabs(Relation index, const Directory *directory)
@@ -41,7 +57,8 @@ remember_slabs(Relation index, const Directory *directory)
 	if (last == NULL)
 		last = index->rd_amcache = MemoryContextAllocZero(index->rd_indexcxt, sizeof(LastSlabs));
 	last->shape = directory->meta.shape;
-	for (int kind = SLAB_LIST; kind <= SLAB_RAW; kind++)
+	last->kind = kind_for_rows(&directory->meta, false);
+	for (int kind = SLAB_LIST; kind <= SLAB_PACKED; kind++)
 	{
 		const Slab *slab = last_slab(directory, kind);
 
@@ -97,6 +114,8 @@ renew_last_slab(Relation index, SlabKind kind, const Slab *slab, bool is_gone)
 			report_slices_damage(index, last->first + rows_pages_of(last) - 1);
 		free_slices_directory(directory);
 		directory = lock_slices_directory(index);
+		if (kind != SLAB_LIST)
+			kind = kind_for_rows(&directory->meta, kind == SLAB_PACKED);
 		last = last_slab(directory, kind);
 		if (last == NULL || last->number == slab->number)
 		{
@@ -120,17 +139,19 @@ has_room(const Slab *slab, Page page)
 }
 
 /*
- * Locks the rows page of the last slab of a kind that has room, and before that, unless
- * it is a list, the slab.
+ * Locks the rows page of the last slab that has room, and before that, unless it is a list,
+ * the slab.
  */
 static Buffer
-lock_slab_with_room(Relation index, SlabKind kind, Slab *slab)
+lock_slab_with_room(Relation index, bool is_list, Slab *slab)
 {
 	for (;;)
 	{
+		const LastSlabs *last = last_slabs(index);
+		SlabKind	kind = is_list ? SLAB_LIST : last->kind;
 		bool		is_gone = false;
 
-		*slab = last_slabs(index)->slabs[kind];
+		*slab = last->slabs[kind];
 		if (slab->kind == kind)
 		{
 			Buffer		buffer;
@@ -178,7 +199,7 @@ static void
 add_to_list(Relation index, const RowEntry *entry)
 {
 	Slab		slab;
-	Buffer		buffer = lock_slab_with_room(index, SLAB_LIST, &slab);
+	Buffer		buffer = lock_slab_with_room(index, true, &slab);
 	uint32		row = slices_fields(BufferGetPage(buffer))->used;
 	uint32		used = row + 1;
 	PageWrite	writes[] = {describe_used(buffer, &used), describe_entry(buffer, row, entry)};
@@ -293,6 +314,31 @@ read_bits(void *state, uint32 block, uint64 first, uint32 n, uint8 *rows)
 	memcpy(rows, (const uint8 *) state + (Size) block * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
 }
 
+/* Up to seven pages, of which few indexes have many: GenericXLog may compare them. */
+static void
+write_packed_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, const uint8 *bits)
+{
+	uint32		block = 0;
+
+	for (uint32 number = 0; number < slab->npages; number++)
+	{
+		Buffer		buffer = ReadBuffer(index, slab->first + number);
+		GenericXLogState *state;
+		Page		page;
+
+		CHECK_FOR_INTERRUPTS();
+		lock_tile_page(index, slab, buffer);
+		state = GenericXLogStart(index);
+		page = GenericXLogRegisterBuffer(state, buffer, 0);
+		((PageHeader) page)->pd_lower = BLCKSZ;
+		for (; block < nblocks && bits_page_of(slab, block, 0) == number; block++)
+			memcpy(slices_contents(page) + block_offset_of(slab, block) + row * BF_BLOCK_BYTES,
+				   bits + (Size) block * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
+		GenericXLogFinish(state);
+		UnlockReleaseBuffer(buffer);
+	}
+}
+
 static void
 write_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, const uint8 *bits)
 {
@@ -303,6 +349,11 @@ write_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, const u
 		/* the file may be shorter after a crash */
 		extend_slices(index, MAIN_FORKNUM, slab->first + slab->npages);
 		write_raw_bits(&writer, slab, nblocks, 0, read_bits, unconstify(uint8 *, bits));
+		return;
+	}
+	if (slab->kind == SLAB_PACKED)
+	{
+		write_packed_bits(index, slab, row, nblocks, bits);
 		return;
 	}
 	for (uint32 block = 0; block < nblocks;)
@@ -316,7 +367,7 @@ static void
 add_with_bits(Relation index, const SlicesShape *shape, const RowEntry *entry, const uint8 *bits)
 {
 	Slab		slab;
-	Buffer		buffer = lock_slab_with_room(index, shape->nblocks > RAW_BLOCKS ? SLAB_RAW : SLAB_TILE, &slab);
+	Buffer		buffer = lock_slab_with_room(index, false, &slab);
 	uint32		row = reserve_row(index, buffer);
 
 	UnlockReleaseBuffer(buffer);

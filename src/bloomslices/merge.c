@@ -93,7 +93,7 @@ survey_slab(Merge *merge, Source *source)
 	const Slab *slab = &source->slab;
 	bool		final = false;
 
-	if (slab->kind == SLAB_TILE || slab->kind == SLAB_RAW)
+	if (slab->kind != SLAB_LIST && slab->kind != SLAB_SLICES)
 	{
 		Buffer		buffer = lock_source_page(merge, slab, 0);
 
@@ -142,7 +142,7 @@ has_bits(const Source *source)
 	return source->slab.kind != SLAB_LIST;
 }
 
-/* Are more than a fourth of its rows dead?  Tiles are merged soon anyway. */
+/* Are more than a fourth of its rows dead?  choose_small() takes care of tiles. */
 static inline bool
 is_worn(const Source *source)
 {
@@ -165,8 +165,9 @@ choose_dead(Merge *merge)
 static bool
 may_grow_to(const Source *source, uint32 tiles)
 {
-	return has_bits(source) &&
-		(source->slab.tiles * GROWTH <= tiles || (is_worn(source) && source->slab.tiles <= tiles));
+	uint32		own = source->slab.kind == SLAB_SLICES ? source->slab.tiles : 1;
+
+	return has_bits(source) && (own * GROWTH <= tiles || (is_worn(source) && own <= tiles));
 }
 
 /* Chooses sources for a slab of so many tiles, if they fill it. */
@@ -185,7 +186,7 @@ choose_for(Merge *merge, uint32 tiles)
 		if (source->chosen)
 			live += source->live;
 	}
-	return live > 0 && choose_slab(merge->shape.nblocks, live, merge->memory, &taken).tiles == tiles;
+	return live > 0 && choose_slab(merge->shape.nblocks, live, merge->memory, false, &taken).tiles == tiles;
 }
 
 static bool
@@ -309,7 +310,7 @@ static void
 read_tile(Merge *merge, const Source *source, uint32 block, uint32 from, uint32 to, uint8 *rows)
 {
 	Buffer		buffer = lock_source_page(merge, &source->slab, bits_page_of(&source->slab, block, 0));
-	const uint8 *blocks = slices_contents(BufferGetPage(buffer));
+	const uint8 *blocks = slices_contents(BufferGetPage(buffer)) + block_offset_of(&source->slab, block);
 
 	for (uint32 i = from; i < to; i++, rows += BF_BLOCK_BYTES)
 		memcpy(rows, blocks + source->rows[i] * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
@@ -370,7 +371,7 @@ read_rows(void *state, uint32 block, uint64 first, uint32 n, uint8 *rows)
 		from -= source->first;
 		to -= source->first;
 		vacuum_delay();
-		if (source->slab.kind == SLAB_TILE)
+		if (source->slab.kind == SLAB_TILE || source->slab.kind == SLAB_PACKED)
 			read_tile(merge, source, block, (uint32) from, (uint32) to, part);
 		else if (source->slab.kind == SLAB_RAW)
 			read_raw(merge, source, block, part);
@@ -384,7 +385,7 @@ static Slab
 design_target(const Merge *merge, bool lists, uint64 row, uint32 *taken)
 {
 	if (!lists)
-		return choose_slab(merge->shape.nblocks, merge->nrows - row, merge->memory, taken);
+		return choose_slab(merge->shape.nblocks, merge->nrows - row, merge->memory, merge->nrows < FEW_ROWS, taken);
 	*taken = (uint32) merge->nrows;
 	return (Slab)
 	{
@@ -412,6 +413,35 @@ design_targets(const Merge *merge, bool lists, uint32 *ntargets, uint64 *npages)
 		*npages += slab_pages(targets[n].kind, targets[n].tiles, merge->shape.nblocks);
 	}
 	return targets;
+}
+
+/*
+ * Chooses packed slabs and tiles, which are too few for slices, if they become much fewer, or
+ * much smaller because most rows are dead.
+ */
+static bool
+choose_small(Merge *merge)
+{
+	uint64		npages = 0;
+	uint32		nslabs = 0;
+	uint64		new_pages;
+	uint32		new_slabs;
+
+	merge->nrows = 0;
+	for (uint32 i = 0; i < merge->nsources; i++)
+	{
+		Source	   *source = &merge->sources[i];
+
+		source->chosen = source->slab.kind == SLAB_TILE || source->slab.kind == SLAB_PACKED;
+		if (source->chosen)
+		{
+			merge->nrows += source->live;
+			npages += source->slab.npages;
+			nslabs++;
+		}
+	}
+	pfree(design_targets(merge, false, &new_slabs, &new_pages));
+	return nslabs > 0 && (new_slabs * GROWTH <= nslabs || new_pages * 2 <= npages);
 }
 
 static void
@@ -503,7 +533,7 @@ merge_some(Relation index, BufferAccessStrategy strategy)
 	Merge		merge = {.index = index, .strategy = strategy, .memory = memory_limit() / 2};
 
 	survey(&merge);
-	if (choose_dead(&merge) || choose_greatest(&merge) || choose_worn(&merge))
+	if (choose_dead(&merge) || choose_greatest(&merge) || choose_worn(&merge) || choose_small(&merge))
 		replace_chosen(&merge, false);
 	else if (choose_lists(&merge, true) || choose_lists(&merge, false))
 		replace_chosen(&merge, true);

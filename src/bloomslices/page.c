@@ -42,7 +42,8 @@ is_valid_lower(const SlicesPageFields *fields, uint16 lower)
 		case PAGE_DIRECTORY:
 			return fields->used <= SLABS_PER_PAGE && lower == SLICES_OFFSET + fields->used * sizeof(Slab);
 		case PAGE_ROWS:
-			return fields->used <= ROWS_PER_PAGE && lower == SLICES_OFFSET + fields->used * sizeof(RowEntry);
+			return fields->used <= ROWS_PER_PAGE && lower >= SLICES_OFFSET + fields->used * sizeof(RowEntry) &&
+				lower <= BLCKSZ;
 		default:
 			return lower >= SLICES_OFFSET && lower <= BLCKSZ;
 	}

@@ -170,9 +170,7 @@ keep_rows_with_bit(SlabReader *reader, uint32 block, uint32 bit, uint64 *rows, b
 		*left = bf_slice_and(rows, bits + slice_offset(slab, bit), slice_bytes_of(slab));
 		return true;
 	}
-	if (slab->kind == SLAB_RAW)
-		bits += block % BF_TILE_ROWS * BF_BLOCK_BYTES;
-	*left = bf_rows_with_bit(rows, rows_of_slab(slab), bits, bit);
+	*left = bf_rows_with_bit(rows, rows_of_slab(slab), bits + block_offset_of(slab, block), bit);
 	return true;
 }
 

@@ -26,9 +26,11 @@ write_page(PageWriter *writer, const Slab *slab, uint32 used, const void *conten
 }
 
 Slab
-choose_slab(uint32 nblocks, uint64 nrows, Size memory, uint32 *taken)
+choose_slab(uint32 nblocks, uint64 nrows, Size memory, bool few, uint32 *taken)
 {
+	SlabKind	kind = nblocks > RAW_BLOCKS ? SLAB_RAW : few ? SLAB_PACKED : SLAB_TILE;
 	uint32		most = Min(memory / MEMORY_PER_TILE, BF_MOST_TILES);
+	Slab		slab;
 
 	for (uint32 tiles = BF_MOST_TILES; tiles >= BF_LEAST_TILES; tiles /= 2)
 	{
@@ -40,11 +42,12 @@ choose_slab(uint32 nblocks, uint64 nrows, Size memory, uint32 *taken)
 			.kind = SLAB_SLICES, .tiles = tiles
 		};
 	}
-	*taken = nblocks > RAW_BLOCKS ? 1 : (uint32) Min(nrows, BF_TILE_ROWS);
-	return (Slab)
+	slab = (Slab)
 	{
-		.kind = nblocks > RAW_BLOCKS ? SLAB_RAW : SLAB_TILE, .tiles = 1
+		.kind = kind, .tiles = initial_tiles(kind, nblocks)
 	};
+	*taken = (uint32) Min(nrows, rows_of_slab(&slab));
+	return slab;
 }
 
 static void
@@ -91,6 +94,21 @@ write_raw_bits(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 firs
 }
 
 static void
+write_packed(PageWriter *writer, const Slab *slab, uint32 nblocks, const RowEntry *entries, uint64 first, uint32 n,
+			 bool is_full, ReadRows read, void *state)
+{
+	uint8	   *pages = palloc0((Size) slab->npages * BF_SLICED_BYTES);
+	uint32		used = is_full ? rows_of_slab(slab) : n;
+
+	memcpy(pages, entries, n * sizeof(RowEntry));
+	for (uint32 block = 0; block < nblocks; block++)
+		read(state, block, first, n, pages + (Size) unit_of_block(slab, block) * BF_BLOCK_BYTES);
+	for (uint32 number = 0; number < slab->npages; number++)
+		write_page(writer, slab, number == 0 ? used : 0, pages + (Size) number * BF_SLICED_BYTES, BF_SLICED_BYTES);
+	pfree(pages);
+}
+
+static void
 write_slices(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first, uint32 n, ReadRows read, void *state)
 {
 	uint32		page_bytes = sliced_page_bytes(slab);
@@ -121,7 +139,8 @@ write_slab(PageWriter *writer, Slab *slab, uint32 nblocks, const RowEntry *entri
 		slab->has_flagged |= entries[i].kind == ROW_FLAGGED;
 	slab->npages = slab_pages(slab->kind, slab->tiles, nblocks);
 	extend_slices(writer->index, MAIN_FORKNUM, slab->first + slab->npages);
-	write_rows_pages(writer, slab, entries, n, is_full);
+	if (slab->kind != SLAB_PACKED)
+		write_rows_pages(writer, slab, entries, n, is_full);
 	switch ((SlabKind) slab->kind)
 	{
 		case SLAB_TILE:
@@ -132,6 +151,9 @@ write_slab(PageWriter *writer, Slab *slab, uint32 nblocks, const RowEntry *entri
 			break;
 		case SLAB_SLICES:
 			write_slices(writer, slab, nblocks, first, n, read, state);
+			break;
+		case SLAB_PACKED:
+			write_packed(writer, slab, nblocks, entries, first, n, is_full, read, state);
 			break;
 		default:
 			break;

@@ -24,10 +24,11 @@ RANDOM = int(os.environ.get("SLICES_RANDOM", "60"))
 NUMBERS = int(os.environ.get("SLICES_NUMBERS", "2"))
 LONGS = [struct.pack("<Q", word) for word in (0, 2, 1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)]
 TABLES = 40
-LARGE = TABLES - 1  # the table with large filters
+SOURCES = {TABLES - 2: "few", TABLES - 1: "large"}  # the tables with other filters than those of `source`
 rng = random.Random(SEED)
 
-# Rows that are sliced, rows in a tile, rows without bits; the last table has large filters, each in a slab of its own.
+# Rows that are sliced, rows in a tile, rows without bits; the last tables have few filters, which are packed, and large
+# ones, each in a slab of its own.
 SCHEMA = f"""
 CREATE EXTENSION bloomtype;
 CREATE TABLE source AS
@@ -35,6 +36,8 @@ SELECT i AS id, CASE WHEN i % 100 = 7 THEN NULL WHEN i % 100 = 8 THEN bloom_crea
     THEN bloom_agg(i * 50 + j, bloom_create(100, seed => 3)) ELSE bloom_agg(i * 50 + j, 100) END AS f
 FROM generate_series(1, 700) AS i, generate_series(1, 100) AS j GROUP BY i;
 CREATE TABLE large AS SELECT i AS id, bloom_agg(i * 50 + j, 60000) AS f FROM generate_series(1, 3) AS i,
+    generate_series(1, 20000) AS j GROUP BY i;
+CREATE TABLE few AS SELECT i AS id, bloom_agg(i * 50 + j, 10000) AS f FROM unnest('{{1,2,3,551,552,553}}'::int[]) AS i,
     generate_series(1, 20000) AS j GROUP BY i;
 """ + "".join(f"CREATE TABLE t{number} (id int, f bloomfilter);" for number in range(TABLES))
 FILL = """
@@ -108,7 +111,7 @@ def flipped_bits(pages):
 
 def fill(session):
     for number in range(TABLES):
-        session.ask(FILL.format(t=f"t{number}", source="large" if number == LARGE else "source"))
+        session.ask(FILL.format(t=f"t{number}", source=SOURCES.get(number, "source")))
 
 
 right = {}  # what each query on a table says
@@ -120,7 +123,7 @@ def examine(case, number):
     def texts(statements):
         return [sql.format(t=f"t{number}") for sql in statements]
 
-    answers = right[number == LARGE]
+    answers = right[SOURCES.get(number, "source")]
     expected = {sql.format(t=f"t{number}"): answers[sql] for sql in READERS}
     wrong = damaged.statements(texts(READERS), lambda sql, lines: not case.lies and lines != expected[sql])
     return wrong + damaged.statements(texts(OTHERS + WRITERS)) + damaged.statements(texts(READERS + OTHERS))
@@ -131,13 +134,13 @@ def first_look():
     paths = damaged.prepare()
     damaged.server.start()
     with damaged.server.connect() as session:
-        for number in 0, LARGE:
-            right[number == LARGE] = {
+        for number in 0, *SOURCES:
+            right[SOURCES.get(number, "source")] = {
                 sql: session.ask(BY_TABLE + sql.split("; ")[-1].format(t=f"t{number}")) for sql in READERS
             }
-    ok(right[False][READERS[0]] and right[False][READERS[1]] and right[True][READERS[0]], "the queries find rows")
-    files = pages_of(paths[0]), pages_of(paths[-1])
-    same([{kind_of(page) for page in pages} for pages in files], [{1, 2, 3, 4}] * 2, "all kinds of pages")
+    ok(all(answers[READERS[0]] for answers in right.values()) and right["source"][READERS[1]], "the queries find rows")
+    files = [pages_of(paths[number]) for number in (0, *SOURCES)]
+    same([{kind_of(page) for page in pages} for pages in files], [{1, 2, 3, 4}] * 3, "all kinds of pages")
     return files
 
 
@@ -145,12 +148,13 @@ damaged = Damaged("bloomslices", TABLES, "t{}_f", SCHEMA, fill, examine)
 
 
 def run():
-    small, large = first_look()
-    numbers = list(range(LARGE))
+    small, *others = first_look()
+    numbers = list(range(min(SOURCES)))
     damaged.report(whole_pages(small), "wrong pages", numbers)
     damaged.report(wrong_numbers(small), "wrong numbers", numbers)
     damaged.report(flipped_bits(small), "flipped bits", numbers)
-    damaged.report(rng.sample(whole_pages(large) + wrong_numbers(large), 12), "damages of large rows", [LARGE])
+    for pages, (number, source) in zip(others, SOURCES.items()):
+        damaged.report(rng.sample(whole_pages(pages) + wrong_numbers(pages), 12), f"damages of {source} rows", [number])
     damaged.lost_bits([n for n, page in enumerate(small) if kind_of(page) == 4 and any(page[CONTENTS:])][:20])
     damaged.end()
 

@@ -1,0 +1,80 @@
+#!/usr/bin/python3 -B
+"""An index of few rows takes at most twice the bytes of its filters and three pages, however it comes to have them, and
+answers as a scan; with more rows it has tiles and slices."""
+
+from session import Session, run
+from slices_checks import check, differences
+from tap import ok, same
+
+PAGE = 8192
+KILOBYTES = 1, 2, 4, 8, 12, 20, 50, 100
+ROWS = 1, 2, 10, 60
+KEYS = [f"{1000 * row + i}::bigint" for row in (1, 2, 9, 10, 60) for i in (1, 30, 31)]
+
+Session.settings = "SET client_min_messages = error; SET enable_seqscan = off; SET jit = off;"
+
+
+def bytes_of(session, index):
+    return int(session.ask(f"SELECT pg_relation_size('{index}')")[0])
+
+
+def limit(session, table):
+    return 2 * int(session.ask(f"SELECT sum((bloom_info(f)).bits / 8) FROM {table}")[0]) + 3 * PAGE
+
+
+def make(session, table, kilobytes):
+    """Makes a table; returns SQL that adds dense filters of about that size, numbered from one number to another."""
+    session.ask(f"CREATE TABLE {table} (id int, f bloomfilter) WITH (autovacuum_enabled = off)")
+    session.ask(f"ALTER TABLE {table} ALTER f SET STORAGE external")
+    return f"""INSERT INTO {table} SELECT s, bloom_agg((1000 * s + i)::bigint, {820 * kilobytes})
+        FROM generate_series({{}}, {{}}) AS s, generate_series(1, {400 * kilobytes}) AS i GROUP BY s"""
+
+
+def sizes(session, kilobytes, rows):
+    """The bytes of an index beyond its limit after each step, and what it answers otherwise than a scan."""
+    beyond, wrong = {}, []
+
+    def look(step):
+        beyond[step] = bytes_of(session, "few_f") - limit(session, "few")
+        wrong.extend(check(session, "few_f") + differences(session, "few", KEYS))
+
+    insert = make(session, "few", kilobytes)
+    session.ask("CREATE INDEX few_f ON few USING bloomslices (f)")
+    for row in range(1, rows + 1):
+        session.ask(insert.format(row, row))
+    look("inserted")
+    session.ask("VACUUM (INDEX_CLEANUP on) few")
+    look("VACUUM")
+    session.ask("REINDEX INDEX few_f")
+    look("REINDEX")
+    session.ask("DROP TABLE few")
+    return beyond, wrong
+
+
+def few():
+    with Session() as session:
+        for kilobytes in KILOBYTES:
+            for rows in ROWS:
+                beyond, wrong = sizes(session, kilobytes, rows)
+                name = f"{rows} filters of {kilobytes} kB"
+                ok(not wrong and max(beyond.values()) <= 0, f"{name} take little, built and inserted", beyond, *wrong)
+
+
+def more():
+    """From 64 rows on new rows go to tiles; VACUUM merges the packed ones into a tile, and packs the rows of one that are few."""
+    slabs = "SELECT slabs, rows, dead FROM bloomslices_info('more_f')"
+    with Session() as session:
+        insert = make(session, "more", 8)
+        session.ask("CREATE INDEX more_f ON more USING bloomslices (f)")
+        got, wrong = [], []
+        for step in insert.format(1, 64), insert.format(65, 66), "VACUUM more", insert.format(67, 400), \
+                "DELETE FROM more WHERE id NOT IN (1, 30, 65, 66, 200, 300, 350)", "VACUUM more", "REINDEX INDEX more_f":  # fmt: skip
+            session.ask(step)
+            got += session.ask(slabs)
+            wrong += check(session, "more_f") + differences(session, "more", KEYS + ["65001::bigint"])
+        same(got, ["64|64|0", "65|66|0", "2|66|63", "4|400|63", "4|400|63", "7|7|81", "7|7|0"],
+             "the number of parts")
+        ok(not wrong, "the index answers as a scan meanwhile", *wrong)
+
+
+run(few, more)
