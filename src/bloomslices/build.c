@@ -13,6 +13,7 @@
 #include "catalog/index.h"
 #include "miscadmin.h"
 #include "storage/buffile.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "value/stored_value.h"
 
@@ -26,6 +27,13 @@
 
 /* A slab of slices takes no more, a list can. */
 #define BATCH_ROWS		(BF_TILE_ROWS * BF_MOST_TILES)
+
+/*
+ * An index of more bytes may have so many times what the filters take by themselves.  To
+ * expect more is a slip of the pen, which would fill the disk.
+ */
+#define UNQUESTIONED_BYTES	((uint64) 1 << 30)
+#define MAX_RESERVE			64
 
 typedef struct Sample
 {
@@ -53,6 +61,8 @@ typedef struct Build
 	Size		memory;
 	double		nrows;
 	uint32		ncandidates;
+	uint64		nbits;			/* rows with bits */
+	uint64		needed;			/* bytes of their filters */
 	Entries		without_bits;
 	Entries		with_bits;		/* in the file and in memory */
 	uint8	   *rows;			/* in memory */
@@ -289,9 +299,38 @@ write_rows(Build *build)
 	list->n = 0;
 }
 
+/* As pg_size_pretty() shows a size. */
+static char *
+pretty_size(uint64 bytes)
+{
+	return text_to_cstring(DatumGetTextPP(DirectFunctionCall1(pg_size_pretty, Int64GetDatum((int64) bytes))));
+}
+
+/*
+ * Does the size that the storage parameters name suit the filters?  Asked for each row,
+ * because a temporary file could fill the disk, too.
+ */
+static void
+check_reserve(Build *build, const bf_filter *filter)
+{
+	uint64		bytes = ++build->nbits * bytes_per_row(build);
+
+	build->needed += filter->params.m / 8;
+	if (bytes > UNQUESTIONED_BYTES && bytes / MAX_RESERVE > build->needed &&
+		slices_shape_option(build->writer.index).nblocks > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("bloomslices index \"%s\" would take %s for " UINT64_FORMAT " filters, which need %s",
+						RelationGetRelationName(build->writer.index), pretty_size(bytes), build->nbits,
+						pretty_size(build->needed)),
+				 errdetail("Above 1 GB, an index may take %d times what the filters need.", MAX_RESERVE),
+				 errhint("Set expected_items to the number of elements for which the filters were made, or reset it.")));
+}
+
 static void
 add_row_with_bits(Build *build, RowEntry *entry, const bf_filter *filter)
 {
+	check_reserve(build, filter);
 	if (build->rows == NULL)
 	{
 		build->memory_room = Min(Max(build->memory / 2 / bytes_per_row(build), 1), BATCH_ROWS);

@@ -77,4 +77,16 @@ def more():
         ok(not wrong, "the index answers as a scan meanwhile", *wrong)
 
 
-run(few, more)
+def too_wide():
+    """A slip of the pen in expected_items is an error before it fills the disk; what the filters themselves need is none."""
+    with Session() as session:
+        session.ask("CREATE TABLE wide AS SELECT i AS id, bloom_agg(i, 100) AS f FROM generate_series(1, 10) AS i GROUP BY i")
+        create = "CREATE INDEX wide_f ON wide USING bloomslices (f) WITH (expected_items = {})"
+        _, state = session.attempt(create.format(100000000))
+        same((state, "would take" in str(session.error), "which need" in str(session.error)), ("54000", True, True),
+             "10 filters of 114 MB of 100 elements")
+        _, state = session.attempt(create.format(100000))
+        same(state, "00000", "10 filters of 120 kB are less than 1 GB")
+
+
+run(few, more, too_wide)
