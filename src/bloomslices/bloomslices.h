@@ -183,13 +183,28 @@ typedef struct SlicesMeta
 
 StaticAssertDecl(sizeof(SlicesMeta) <= BF_SLICED_BYTES, "the metapage is one page");
 
+/*
+ * What a writer remembers of a directory, so that it need not read all of it to add a slab:
+ * until a merge replaces it, entries are only added, and free ranges only become smaller.
+ */
+typedef struct DirectoryEnd
+{
+	uint64		directory;		/* its number, or 0 */
+	uint32		nfull;			/* its first pages, which are full */
+	uint32		free_page;		/* one of these that may have a free range to use */
+	uint32		free_pages;		/* the others have no free range of more pages */
+	BlockNumber end;			/* the block after all that these have */
+} DirectoryEnd;
+
 /* A copy of the directory, with the metapage from which it was read. */
 typedef struct Directory
 {
 	SlicesMeta	meta;
+	DirectoryEnd before;		/* its pages are not copied, except free_page; or
+								 * nfull is 0 */
 	uint32		nslabs;
 	Slab	   *slabs;			/* also SLAB_FREE */
-	uint32	   *used;			/* entries of each page */
+	uint32	   *used;			/* entries of each page that are copied */
 } Directory;
 
 static inline SlicesPageFields *
@@ -355,6 +370,12 @@ extern Directory *read_slices_directory(Relation index, Snapshot snapshot);
 
 extern void free_slices_directory(Directory *directory);
 
+/*
+ * The same of its last pages, if a slab of so many pages needs no others.  *end is what the
+ * last call remembered, or zero.
+ */
+extern Directory *read_directory_end(Relation index, DirectoryEnd *end, uint32 npages);
+
 pg_noreturn extern void report_too_large(Relation index);
 
 /* Adds slabs to counts of them. */
@@ -372,6 +393,7 @@ extern uint32 slab_pages(SlabKind kind, uint32 tiles, uint32 nblocks);
  * the caller must not take heavyweight locks, which includes access to catalogs.
  */
 extern Directory *lock_slices_directory(Relation index);
+extern void lock_slices_metapage(Relation index);
 extern void unlock_slices_directory(Relation index, Directory *directory);
 
 /* Sets the number of candidates that the planner counts on. */

@@ -123,15 +123,19 @@ read_entries(Relation index, Directory *directory, Snapshot snapshot)
 {
 	const SlicesMeta *meta = &directory->meta;
 
+	const DirectoryEnd *before = &directory->before;
+
 	directory->nslabs = 0;
 	directory->slabs = MemoryContextAllocHuge(CurrentMemoryContext,
-											  (Size) meta->ndirectory * SLABS_PER_PAGE * sizeof(Slab));
-	directory->used = palloc(meta->ndirectory * sizeof(uint32));
+											  (Size) (meta->ndirectory - before->nfull + 1) * SLABS_PER_PAGE * sizeof(Slab));
+	directory->used = palloc0(meta->ndirectory * sizeof(uint32));
 	for (uint32 i = 0; i < meta->ndirectory; i++)
 	{
 		Buffer		buffer;
 		bool		valid;
 
+		if (i < before->nfull && i != before->free_page)
+			continue;
 		CHECK_FOR_INTERRUPTS();
 		buffer = ReadBuffer(index, meta->directory_pages[i]);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
@@ -158,6 +162,7 @@ read_slices_directory(Relation index, Snapshot snapshot)
 {
 	Directory  *directory = palloc(sizeof(Directory));
 
+	memset(&directory->before, 0, sizeof(DirectoryEnd));
 	read_slices_meta(index, &directory->meta);
 	for (;;)
 	{
@@ -173,6 +178,88 @@ read_slices_directory(Relation index, Snapshot snapshot)
 		pfree(directory->used);
 		CHECK_FOR_INTERRUPTS();
 	}
+}
+
+static bool
+is_being_merged(const SlicesMeta *meta, const Slab *range)
+{
+	return range->first < meta->merge_first + meta->merge_pages && meta->merge_first < range->first + range->npages;
+}
+
+static inline bool
+is_free_range(const Directory *directory, const Slab *slab, uint32 npages)
+{
+	return slab->kind == SLAB_FREE && slab->npages >= npages && !is_being_merged(&directory->meta, slab);
+}
+
+/* Adds what a page that is full has to what a writer remembers, which chose the first free range. */
+static void
+remember_page(const Directory *directory, const Slab *slabs, uint32 page, uint32 npages, DirectoryEnd *end)
+{
+	uint32		most = 0;
+	bool		fits = false;
+
+	for (uint32 i = 0; i < SLABS_PER_PAGE; i++)
+	{
+		end->end = Max(end->end, slabs[i].first + slabs[i].npages);
+		fits |= is_free_range(directory, &slabs[i], npages);
+		if (slabs[i].kind == SLAB_FREE)
+			most = Max(most, slabs[i].npages);
+	}
+	if (fits && end->free_page == PG_UINT32_MAX)
+		end->free_page = page;
+	else
+		end->free_pages = Max(end->free_pages, most);
+}
+
+/* Remembers the pages that are full; *end has been that before the copy. */
+static void
+remember_end(const Directory *directory, uint32 npages, DirectoryEnd *end)
+{
+	const Slab *slabs = directory->slabs;
+
+	if (directory->before.nfull == 0)
+		*end = (DirectoryEnd)
+	{
+		.directory = directory->meta.directory, .free_page = PG_UINT32_MAX
+	};
+	for (uint32 page = 0; page < directory->meta.ndirectory; page++)
+	{
+		if (page >= end->nfull)
+		{
+			if (directory->used[page] < SLABS_PER_PAGE)
+				break;
+			remember_page(directory, slabs, page, npages, end);
+			end->nfull = page + 1;
+		}
+		slabs += directory->used[page];
+	}
+}
+
+Directory *
+read_directory_end(Relation index, DirectoryEnd *end, uint32 npages)
+{
+	Directory  *directory = palloc0(sizeof(Directory));
+	bool		complete = false;
+
+	read_slices_meta(index, &directory->meta);
+	if (end->directory == directory->meta.directory && npages > end->free_pages)
+	{
+		directory->before = *end;
+		complete = !BlockNumberIsValid(read_entries(index, directory, NULL));
+		if (!complete)
+		{
+			pfree(directory->slabs);
+			pfree(directory->used);
+		}
+	}
+	if (!complete)
+	{
+		pfree(directory);
+		directory = read_slices_directory(index, NULL);
+	}
+	remember_end(directory, npages, end);
+	return directory;
 }
 
 void
@@ -200,10 +287,16 @@ last_slab(const Directory *directory, SlabKind kind)
 	return NULL;
 }
 
+void
+lock_slices_metapage(Relation index)
+{
+	LockPage(index, SLICES_META_PAGE, ExclusiveLock);
+}
+
 Directory *
 lock_slices_directory(Relation index)
 {
-	LockPage(index, SLICES_META_PAGE, ExclusiveLock);
+	lock_slices_metapage(index);
 	return read_slices_directory(index, NULL);
 }
 
@@ -252,17 +345,12 @@ end_of_pages(const Directory *directory)
 	const SlicesMeta *meta = &directory->meta;
 	BlockNumber end = Max(SLICES_META_PAGE + 1, meta->merge_first + meta->merge_pages);
 
+	end = Max(end, directory->before.end);
 	for (uint32 i = 0; i < meta->ndirectory; i++)
 		end = Max(end, meta->directory_pages[i] + 1);
 	for (uint32 i = 0; i < directory->nslabs; i++)
 		end = Max(end, directory->slabs[i].first + directory->slabs[i].npages);
 	return end;
-}
-
-static bool
-is_being_merged(const SlicesMeta *meta, const Slab *range)
-{
-	return range->first < meta->merge_first + meta->merge_pages && meta->merge_first < range->first + range->npages;
 }
 
 /* No range is being written: a place of no pages would still divide a free range. */
@@ -302,7 +390,7 @@ find_room(Relation index, const Directory *directory, uint64 npages, Slab **free
 	{
 		Slab	   *slab = &directory->slabs[i];
 
-		if (slab->kind == SLAB_FREE && slab->npages >= npages && !is_being_merged(&directory->meta, slab))
+		if (is_free_range(directory, slab, npages))
 		{
 			*free = slab;
 			first = slab->first;
@@ -351,7 +439,7 @@ report_too_many_parts(Relation index)
 static uint32
 page_with_room(Relation index, const Directory *directory)
 {
-	uint32		number = 0;
+	uint32		number = directory->before.nfull;
 
 	while (number < directory->meta.ndirectory && directory->used[number] == SLABS_PER_PAGE)
 		number++;

@@ -30,6 +30,7 @@ typedef struct LastSlabs
 {
 	SlicesShape shape;
 	SlabKind	kind;			/* of slabs for rows with bits */
+	DirectoryEnd end;
 	Slab		slabs[SLAB_PACKED + 1]; /* by kind; SLAB_FREE if there is none */
 	/* that have had the pages of a tile, or invalid */
 	Buffer		recent[1 + RAW_BLOCKS + PAGES_AHEAD];
@@ -62,10 +63,10 @@ remember_slabs(Relation index, const Directory *directory)
 	{
 		const Slab *slab = last_slab(directory, kind);
 
-		last->slabs[kind] = slab != NULL ? *slab : (Slab)
-		{
-			.kind = SLAB_FREE
-		};
+		if (slab != NULL)
+			last->slabs[kind] = *slab;
+		else if (directory->before.nfull == 0)
+			last->slabs[kind].kind = SLAB_FREE;
 	}
 	return last;
 }
@@ -101,19 +102,34 @@ shape_for(Relation index, const bf_filter *filter)
 	return shape;
 }
 
+/* What is needed of the directory to add a slab. */
+static Directory *
+read_end(Relation index, SlabKind kind)
+{
+	LastSlabs  *last = last_slabs(index);
+	uint32		nblocks = last->shape.nblocks;
+
+	return read_directory_end(index, &last->end, slab_pages(kind, initial_tiles(kind, nblocks), nblocks));
+}
+
 /* Finds another last slab than one that is full or gone, or makes one. */
 static void
 renew_last_slab(Relation index, SlabKind kind, const Slab *slab, bool is_gone)
 {
-	Directory  *directory = read_slices_directory(index, NULL);
-	const Slab *last = last_slab(directory, kind);
+	Directory  *directory;
+	const Slab *last;
 
+	if (is_gone)
+		last_slabs(index)->end.directory = 0;
+	directory = read_end(index, kind);
+	last = last_slab(directory, kind);
 	if (last == NULL || last->number == slab->number)
 	{
 		if (last != NULL && is_gone)
 			report_slices_damage(index, last->first + rows_pages_of(last) - 1);
 		free_slices_directory(directory);
-		directory = lock_slices_directory(index);
+		lock_slices_metapage(index);
+		directory = read_end(index, kind);
 		if (kind != SLAB_LIST)
 			kind = kind_for_rows(&directory->meta, kind == SLAB_PACKED);
 		last = last_slab(directory, kind);

@@ -6,6 +6,7 @@ filters it has, and while several sessions write, merge, cancel, VACUUM and rebu
     SLICES_SECONDS  how long the sessions run
 """
 
+import json
 import os
 import random
 import struct
@@ -182,6 +183,30 @@ def large_filters():
         session.ask("SET maintenance_work_mem = '1MB'; REINDEX INDEX large_f")
         wrong += differences(session, "large", KEYS[:20]) + check(session, "large_f")
         ok(not wrong, "a build with little memory finds them, too", *wrong)
+
+
+def many_slabs():
+    """A row with a slab of its own takes the same work however many slabs there are, with free pages and without."""
+    insert = "INSERT INTO many SELECT i, f FROM one_large, generate_series(1, {}) AS i"
+
+    def pages_read(session):
+        plan = session.ask(f"EXPLAIN (ANALYZE, BUFFERS, COSTS off, FORMAT JSON) {insert.format(100)}")
+        buffers = json.loads("".join(plan))[0]["Plan"]
+        return buffers["Shared Hit Blocks"] + buffers["Shared Read Blocks"]
+
+    with Session() as session:
+        session.ask(f"CREATE TABLE one_large AS {filters(200, 1, 43000)}")
+        session.ask("CREATE TABLE many (id int, f bloomfilter) WITH (autovacuum_enabled = off)")
+        session.ask("CREATE INDEX many_f ON many USING bloomslices (f) WITH (expected_items = 43000)")
+        counts = []
+        for step in insert.format(100), insert.format(1500), "VACUUM many", insert.format(300), insert.format(900):
+            session.ask(step)
+            counts.append(pages_read(session))
+        ok(counts[1] < 1.1 * counts[0], "a row reads as many pages among 1,700 slabs as among 100", *counts)
+        ok(counts[4] < 1.1 * counts[3], "and as many among 1,400 in free pages as among 400", *counts)
+        wrong = check(session, "many_f") + differences(session, "many", ["1001::bigint", "1500::bigint"])
+        slabs = session.ask("SELECT slabs FROM bloomslices_info('many_f')")
+        ok(not wrong and int(slabs[0]) > 1300, "and no slab is lost", slabs, *wrong)
 
 
 def rows_in_the_making():
@@ -452,5 +477,5 @@ def sessions():
     ok(all(counts.get(name, 0) > 20 for name in ("write", "read", "own")), "each kind of session did something", counts)
 
 
-run(contents_of_every_kind, few_rows, shape_of_a_sample, scan_over_merges, shape_by_two_sessions, large_filters, rows_in_the_making,
-    nulls_only, space, numbers, candidates, definitions, sessions)  # fmt: skip
+run(contents_of_every_kind, few_rows, shape_of_a_sample, scan_over_merges, shape_by_two_sessions, large_filters, many_slabs,
+    rows_in_the_making, nulls_only, space, numbers, candidates, definitions, sessions)  # fmt: skip
