@@ -118,10 +118,11 @@ typedef enum SlabKind
 #define RAW_BLOCKS		800
 
 /*
- * An index of fewer rows with bits has no tile: it would take more than twice as much as
- * they do.
+ * For fewer rows with bits a build makes no tile: it would take more than twice as much as
+ * they do.  A merge wants more rows, as nobody adds any to its tile.
  */
 #define FEW_ROWS		64
+#define FEW_MERGED_ROWS	(BF_TILE_ROWS / 4 * 3)
 
 /* An entry of the directory. */
 typedef struct Slab

@@ -41,7 +41,7 @@ static SlabKind
 kind_for_rows(const SlicesMeta *meta, bool full)
 {
 	const SlabCounts *counts = &meta->counts;
-	bool		few = !full || counts->raw * packed_rows(meta->shape.nblocks) < FEW_ROWS;
+	bool		few = !full || (counts->raw + 1) * packed_rows(meta->shape.nblocks) <= BF_TILE_ROWS;
 
 	if (meta->shape.nblocks > RAW_BLOCKS)
 		return SLAB_RAW;
@@ -330,7 +330,7 @@ read_bits(void *state, uint32 block, uint64 first, uint32 n, uint8 *rows)
 	memcpy(rows, (const uint8 *) state + (Size) block * BF_BLOCK_BYTES, BF_BLOCK_BYTES);
 }
 
-/* Up to seven pages, of which few indexes have many: GenericXLog may compare them. */
+/* Up to seven pages, of which an index has few: GenericXLog may compare them. */
 static void
 write_packed_bits(Relation index, const Slab *slab, uint32 row, uint32 nblocks, const uint8 *bits)
 {

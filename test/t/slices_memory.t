@@ -20,6 +20,7 @@ server = Server(own_directory(), "server")
 TILE, MOST_TILES = 127, 512
 ROWS = TILE * MOST_TILES
 MORE = 120 * TILE
+FULL = 112 + 63 * TILE  # the first fit on a page
 
 
 def start():
@@ -119,7 +120,7 @@ def autovacuum():
     """Two copies of a block of 64 tiles exceed half of 1 MB."""
     server.sql("CREATE TABLE small (id int, f bloomfilter) WITH (autovacuum_enabled = off)",
                "CREATE INDEX small_f ON small USING bloomslices (f)",
-               f"INSERT INTO small SELECT i, f FROM source, generate_series(1, 64 * {TILE}) AS i",
+               f"INSERT INTO small SELECT i, f FROM source, generate_series(1, {FULL}) AS i",
                "ALTER TABLE small SET (autovacuum_enabled = on, autovacuum_vacuum_insert_threshold = 1, "
                "autovacuum_vacuum_insert_scale_factor = 0)")  # fmt: skip
     server.poll("SELECT autovacuum_count > 0 FROM pg_stat_all_tables WHERE relname = 'small'")
@@ -127,7 +128,7 @@ def autovacuum():
          "autovacuum makes slabs within autovacuum_work_mem")
     server.sql("CREATE TABLE other (id int, f bloomfilter) WITH (autovacuum_enabled = off)",
                "CREATE INDEX other_f ON other USING bloomslices (f)",
-               f"INSERT INTO other SELECT i, f FROM source, generate_series(1, 64 * {TILE}) AS i", "VACUUM other")  # fmt: skip
+               f"INSERT INTO other SELECT i, f FROM source, generate_series(1, {FULL}) AS i", "VACUUM other")  # fmt: skip
     same(server.value("SELECT slabs FROM bloomslices_info('other_f')"), "1", "VACUUM within maintenance_work_mem")
 
 
