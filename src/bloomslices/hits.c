@@ -41,13 +41,13 @@ most_room(void)
 	return Max((Size) work_mem * 1024 / 2 / sizeof(Hit), LEAST_ROOM);
 }
 
-/* A type of the server of so many bytes, whose values are sorted as bytes. */
+/* Types of the server that have room for a hit without its distance, and for one with it, which is sorted as bytes. */
 static Tuplesortstate *
-begin_sort(MemoryContext context)
+begin_sort(const Hits *hits)
 {
-	TypeCacheEntry *type = lookup_type_cache(UUIDOID, TYPECACHE_LT_OPR);
-	MemoryContext caller = MemoryContextSwitchTo(context);
-	Tuplesortstate *sort = tuplesort_begin_datum(UUIDOID, type->lt_opr, InvalidOid, false, work_mem, NULL,
+	TypeCacheEntry *type = lookup_type_cache(hits->has_distance ? UUIDOID : INT8OID, TYPECACHE_LT_OPR);
+	MemoryContext caller = MemoryContextSwitchTo(hits->context);
+	Tuplesortstate *sort = tuplesort_begin_datum(type->type_id, type->lt_opr, InvalidOid, false, work_mem, NULL,
 												 TUPLESORT_NONE);
 
 	MemoryContextSwitchTo(caller);
@@ -55,36 +55,46 @@ begin_sort(MemoryContext context)
 }
 
 static void
-put_hit(Tuplesortstate *sort, const Hit *hit)
+put_hit(const Hits *hits, const Hit *hit)
 {
+	uint64		row = hit->place << 2 | (uint64) hit->recheck << 1 | hit->recheck_distance;
 	uint32		distance = pg_hton32(hit->distance);
-	uint64		row = pg_hton64(hit->place << 16 | (uint64) hit->recheck << 1 | hit->recheck_distance);
 	pg_uuid_t	key = {{0}};
 
+	if (!hits->has_distance)
+	{
+		tuplesort_putdatum(hits->sort, Int64GetDatum((int64) row), false);
+		return;
+	}
+	row = pg_hton64(row << 14);
 	memcpy(key.data, &distance, sizeof(distance));
 	memcpy(key.data + sizeof(distance), &row, sizeof(row));
-	tuplesort_putdatum(sort, UUIDPGetDatum(&key), false);
+	tuplesort_putdatum(hits->sort, UUIDPGetDatum(&key), false);
 }
 
 static bool
-get_hit(Tuplesortstate *sort, Hit *hit)
+get_hit(const Hits *hits, Hit *hit)
 {
 	Datum		value;
 	bool		isnull;
-	uint32		distance;
+	uint32		distance = 0;
 	uint64		row;
-	pg_uuid_t  *key;
 
-	if (!get_sorted_datum(sort, &value, &isnull))
+	if (!get_sorted_datum(hits->sort, &value, &isnull))
 		return false;
-	key = DatumGetUUIDP(value);
-	memcpy(&distance, key->data, sizeof(distance));
-	memcpy(&row, key->data + sizeof(distance), sizeof(row));
-	pfree(key);
-	row = pg_ntoh64(row);
+	if (!hits->has_distance)
+		row = (uint64) DatumGetInt64(value);
+	else
+	{
+		memcpy(&distance, DatumGetUUIDP(value)->data, sizeof(distance));
+		memcpy(&row, DatumGetUUIDP(value)->data + sizeof(distance), sizeof(row));
+		row = pg_ntoh64(row) >> 14;
+	}
+	if (hits->has_distance || sizeof(Datum) < sizeof(int64))
+		pfree(DatumGetPointer(value));
 	*hit = (Hit)
 	{
-		.place = row >> 16, .distance = pg_ntoh32(distance), .recheck = (row & 2) != 0, .recheck_distance = row & 1
+		.place = row >> 2, .distance = pg_ntoh32(distance), .recheck = (row & 2) != 0, .recheck_distance = row & 1
 	};
 	return true;
 }
@@ -138,7 +148,7 @@ add_hits(Hits *hits, const Hit *some, uint32 n)
 		else if (hits->sort == NULL)
 			append_hit(hits, &some[i]);
 		else if (compare_hits(&some[i], &hits->last) > 0)
-			put_hit(hits->sort, &some[i]);
+			put_hit(hits, &some[i]);
 	}
 }
 
@@ -149,7 +159,7 @@ empty_hits(Hits *hits)
 	if (hits->sort != NULL)
 	{
 		tuplesort_end(hits->sort);
-		hits->sort = begin_sort(hits->context);
+		hits->sort = begin_sort(hits);
 	}
 	else
 		hits->cut = false;
@@ -161,7 +171,7 @@ expect_cut_hits(Hits *hits)
 	pfree(hits->hits);
 	*hits = (Hits)
 	{
-		.context = hits->context, .sort = begin_sort(hits->context), .last = hits->last
+		.context = hits->context, .has_distance = hits->has_distance, .sort = begin_sort(hits), .last = hits->last
 	};
 }
 
@@ -178,7 +188,7 @@ bool
 next_hit(Hits *hits, Hit *hit)
 {
 	if (hits->sort != NULL)
-		return get_hit(hits->sort, hit);
+		return get_hit(hits, hit);
 	if (hits->next == hits->count)
 		return false;
 	*hit = hits->hits[hits->next++];

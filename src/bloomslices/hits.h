@@ -23,11 +23,12 @@ typedef struct Hit
 
 /*
  * A bitmap takes them, or an array, or a sort, which returns those that come after `last`.
- * Initialize with the context, and the bitmap if there is one.
+ * Initialize with the first two fields, and the bitmap if there is one.
  */
 typedef struct Hits
 {
 	MemoryContext context;
+	bool		has_distance;	/* else it is 0 */
 	TIDBitmap  *bitmap;
 	Tuplesortstate *sort;
 	Hit		   *hits;

@@ -85,7 +85,7 @@ start_search(IndexScanDesc scan, TIDBitmap *bitmap)
 	pgstat_count_index_scan(scan->indexRelation);
 	state->hits = (Hits)
 	{
-		.context = state->context, .bitmap = bitmap
+		.context = state->context, .has_distance = scan->numberOfOrderBys > 0, .bitmap = bitmap
 	};
 	search(scan);
 	state->searched = true;
