@@ -124,10 +124,10 @@ read_entries(Relation index, Directory *directory, Snapshot snapshot)
 	const SlicesMeta *meta = &directory->meta;
 
 	const DirectoryEnd *before = &directory->before;
+	Size		most = meta->ndirectory - before->nfull + 1;	/* pages */
 
 	directory->nslabs = 0;
-	directory->slabs = MemoryContextAllocHuge(CurrentMemoryContext,
-											  (Size) (meta->ndirectory - before->nfull + 1) * SLABS_PER_PAGE * sizeof(Slab));
+	directory->slabs = MemoryContextAllocHuge(CurrentMemoryContext, most * SLABS_PER_PAGE * sizeof(Slab));
 	directory->used = palloc0(meta->ndirectory * sizeof(uint32));
 	for (uint32 i = 0; i < meta->ndirectory; i++)
 	{

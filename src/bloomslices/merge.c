@@ -385,7 +385,8 @@ static Slab
 design_target(const Merge *merge, bool lists, uint64 row, uint32 *taken)
 {
 	if (!lists)
-		return choose_slab(merge->shape.nblocks, merge->nrows - row, merge->memory, merge->nrows < FEW_MERGED_ROWS, taken);
+		return choose_slab(merge->shape.nblocks, merge->nrows - row, merge->memory,
+						   merge->nrows < FEW_MERGED_ROWS, taken);
 	*taken = (uint32) merge->nrows;
 	return (Slab)
 	{
