@@ -8,6 +8,7 @@
 #include "bloomset/bloomset.h"
 #include "bloomset/lookup.h"
 #include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
 #include "pgstat.h"
 #include "storage/predicate.h"
 #include "utils/builtins.h"
@@ -26,6 +27,20 @@ report_other_class(Oid type, Oid value_type)
 			 find_hash_function(type, &element) ?
 			 errdetail("Values of these types have different hashes even if they are equal.") : 0,
 			 errhint("Look up a value of type %s.", format_type_be(getBaseType(value_type)))));
+}
+
+/*
+ * The collation of an argument.  That of a function call comes from all arguments, and a
+ * column's name has one, too.
+ */
+static Oid
+collation_of_argument(FunctionCallInfo fcinfo, int argument)
+{
+	Node	   *call = fcinfo->flinfo->fn_expr;
+
+	if (!IsA(call, FuncExpr))
+		return PG_GET_COLLATION();
+	return exprCollation(list_nth(((FuncExpr *) call)->args, argument));
 }
 
 /* An untyped literal arrives as text. */
@@ -58,7 +73,10 @@ prepare_lookup(Lookup *lookup, const SetTree *tree, FunctionCallInfo fcinfo, int
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("could not determine the type of the value to look up")));
 	if (find_hash_function(type, &element))
+	{
+		require_element_type(type, collation_of_argument(fcinfo, argument), &element);
 		lookup->hash = lookup_hash(&element, tree->element_class);
+	}
 	is_text = getBaseType(type) == TEXTOID;
 	/* an untyped literal is text, which SQL would cut off as a name */
 	if (is_text && (lookup->hash == NULL || getBaseType(tree->value_type) == NAMEOID))

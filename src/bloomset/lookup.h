@@ -22,7 +22,8 @@ typedef struct Lookup
 
 /*
  * Prepares the lookup of the values of a function's argument; an error if they are
- * not comparable with those of the tree.  `input` is allocated in the context.
+ * not comparable with those of the tree, or by their bytes.  `input` is allocated in the
+ * context.
  */
 extern void prepare_lookup(Lookup *lookup, const SetTree *tree, FunctionCallInfo fcinfo,
 						   int argument, MemoryContext context);
