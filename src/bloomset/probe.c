@@ -6,6 +6,7 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "bloomset/bloomset.h"
 #include "utils/snapmgr.h"
 
@@ -75,9 +76,22 @@ built_before_snapshots(Relation index)
 	FullTransactionId built_at;
 
 	built_at = FullTransactionIdFromU64(bloomset_state(index, false)->meta.built_at);
-	return FullTransactionIdPrecedesOrEquals(built_at, full_transaction_xmin()) &&
-		TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
-							  TransactionXmin);
+	return FullTransactionIdPrecedesOrEquals(built_at, full_transaction_xmin());
+}
+
+/*
+ * CREATE INDEX leaves out versions of HOT chains that only older snapshots see, and sets
+ * indcheckxmin (README.HOT).  CONCURRENTLY waits for older snapshots instead, but not for
+ * one that a session imports while it waits.  A build of the own transaction, which is never
+ * CONCURRENTLY, has all else that the transaction sees.
+ */
+static bool
+made_before_snapshots(Relation index)
+{
+	TransactionId maker = HeapTupleHeaderGetXmin(index->rd_indextuple->t_data);
+
+	return likely(TransactionIdPrecedes(maker, TransactionXmin)) ||
+		(!index->rd_index->indcheckxmin && TransactionIdIsCurrentTransactionId(maker));
 }
 
 bool
@@ -85,12 +99,7 @@ bloomset_can_exclude(Relation index)
 {
 	const FormData_pg_index *form = index->rd_index;
 
-	if (unlikely(!form->indisvalid || !form->indisready))
-		return false;
-	/* HOT chains that the index does not describe: README.HOT */
-	if (unlikely(form->indcheckxmin) &&
-		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
-							   TransactionXmin))
+	if (unlikely(!form->indisvalid || !form->indisready || !made_before_snapshots(index)))
 		return false;
 	return likely(!GetActiveSnapshot()->takenDuringRecovery) || built_before_snapshots(index);
 }

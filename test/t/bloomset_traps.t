@@ -64,6 +64,30 @@ def test_imported_snapshot():
         answers_from(other, "handed", "handed_k", 1, "an imported snapshot")
 
 
+def test_snapshot_imported_during_build():
+    """Fails if only a set with indcheckxmin is too fresh for an old snapshot: CREATE INDEX CONCURRENTLY and REINDEX
+    CONCURRENTLY do not wait for a session that imports a snapshot after they have looked for old ones."""
+    for how in "CREATE INDEX CONCURRENTLY late_import_k ON late_import USING bloomset (k)", \
+            "REINDEX INDEX CONCURRENTLY late_import_k":  # fmt: skip
+        each("DROP TABLE IF EXISTS late_import", "CREATE TABLE late_import (k bigint)",
+             "INSERT INTO late_import VALUES (1), (3)")  # fmt: skip
+        if how.startswith("REINDEX"):
+            ask(f"CREATE INDEX late_import_k ON late_import USING bloomset (k) WITH ({RARE})")
+        with Session() as old, Session() as new, Session() as other:
+            old.ask("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            (snapshot,) = old.ask("SELECT pg_export_snapshot()")
+            new.each("DELETE FROM late_import WHERE k = 1", "UPDATE late_import SET k = 4 WHERE k = 3")
+            building = in_thread(new.attempt, how)
+            wait_until_blocked(new, old)
+            other.each("BEGIN ISOLATION LEVEL REPEATABLE READ", f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+            old.ask("COMMIT")
+            same(result_of(building)[1], "00000", f"{how} ends")
+            for value in 1, 3:
+                answers_from(other, "late_import", "late_import_k", value, f"a snapshot imported during {how}: {value}")
+            other.ask("COMMIT")
+            ok(settled(new, contains("late_import", 1)), f"{how}: without the old snapshot the row is denied")
+
+
 def test_cursor():
     """Fails if "fresh" is judged by a newer snapshot than the one that the statement uses."""
     each("CREATE TABLE fetched (k bigint)", "INSERT INTO fetched VALUES (1)")
@@ -425,7 +449,7 @@ def test_discarded_caches():
     return None
 
 
-run(test_broken_hot_chain, test_imported_snapshot, test_cursor, test_recently_dead, test_reindex_concurrently_in_stages,
+run(test_broken_hot_chain, test_imported_snapshot, test_snapshot_imported_during_build, test_cursor, test_recently_dead, test_reindex_concurrently_in_stages,
     test_create_index_concurrently, test_invalid_index, test_growth_elsewhere, test_growth_between_calls,
     test_rewrites_rolled_back, test_rewrites_in_place, test_child_between_statements, test_cancelled_growth,
     test_timeout_of_each_row, test_discarded_caches)  # fmt: skip
