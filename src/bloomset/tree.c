@@ -25,6 +25,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -146,6 +147,42 @@ add_table(Search *search, Relation table)
 }
 
 /*
+ * The children of a table, locked in the order of their OIDs, as the server does.  A child
+ * may be visible before the invalidation of its parent's relhassubclass comes, which
+ * find_inheritance_children() trusts.
+ */
+static List *
+lock_children(Oid parent)
+{
+	Relation	catalog = table_open(InheritsRelationId, AccessShareLock);
+	List	   *children = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	ListCell   *lc;
+
+	ScanKeyInit(&key, Anum_pg_inherits_inhparent, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(parent));
+	scan = systable_beginscan(catalog, InheritsParentIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		children = lappend_oid(children, ((Form_pg_inherits) GETSTRUCT(tuple))->inhrelid);
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	list_sort(children, list_oid_cmp);
+	foreach(lc, children)
+	{
+		LockRelationOid(lfirst_oid(lc), AccessShareLock);
+		/* it may have been dropped before the lock was granted */
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(lfirst_oid(lc))))
+		{
+			UnlockRelationOid(lfirst_oid(lc), AccessShareLock);
+			children = foreach_delete_current(children, lc);
+		}
+	}
+	return children;
+}
+
+/*
  * Adds a locked table and what inherits from it.  Partitions that are being detached
  * are included, because older snapshots see their rows.
  */
@@ -153,7 +190,6 @@ static void
 add_tree(Search *search, Oid relation, List **visited)
 {
 	Relation	table = table_open(relation, NoLock);
-	List	   *children;
 	ListCell   *lc;
 
 	check_stack_depth();
@@ -167,12 +203,12 @@ add_tree(Search *search, Oid relation, List **visited)
 	/* a partition has one parent, other children may have several */
 	if (!table->rd_rel->relispartition)
 		*visited = lappend_oid(*visited, relation);
-	if (!table->rd_rel->relispartition || table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		search->parents = lappend_oid(search->parents, relation);
 	add_table(search, table);
-	if (table->rd_rel->relhassubclass)
+	if (!table->rd_rel->relispartition || table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 	{
-		children = find_inheritance_children_extended(relation, false, AccessShareLock, NULL, NULL);
+		List	   *children = lock_children(relation);
+
+		search->parents = lappend_oid(search->parents, relation);
 		search->locked = list_concat(search->locked, children);
 		foreach(lc, children)
 		{
