@@ -206,9 +206,10 @@ extern BloomsetState *require_generations(Relation index, uint32 generations);
 
 /*
  * True if an element may be in the set.  *generations is the number of
- * generations that may hold elements with the same page of generation 1.
+ * generations that may hold elements with the same page of generation 1.  The snapshot
+ * is that of a search, which may be too old, or InvalidSnapshot.
  */
-extern bool probe_bloomset(Relation index, uint64 hash, uint32 *generations);
+extern bool probe_bloomset(Relation index, Snapshot snapshot, uint64 hash, uint32 *generations);
 
 /*
  * True if absence from the set proves that no row visible to the transaction's

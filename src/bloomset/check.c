@@ -34,7 +34,7 @@ check_row(Relation index, ItemPointer row, Datum *values, bool *isnull, bool ali
 	if (isnull[0])
 		return;
 	hash = state->hash(values[0], state->meta.seed);
-	if (!probe_bloomset(index, hash, &generations))
+	if (!probe_bloomset(index, InvalidSnapshot, hash, &generations))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("row (%u,%u) of table \"%s\" is missing from bloomset index \"%s\"",

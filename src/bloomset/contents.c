@@ -55,7 +55,8 @@ bloomset_partitions(PG_FUNCTION_ARGS)
 typedef void (*UsePage) (void *state, Page page, uint32 number, Size size);
 
 static void
-walk_generation(Relation index, const BloomsetMeta *meta, uint32 i, UsePage use, void *state)
+walk_generation(Relation index, Snapshot snapshot, const BloomsetMeta *meta, uint32 i,
+				UsePage use, void *state)
 {
 	const Generation *generation = &meta->generation[i];
 
@@ -66,6 +67,7 @@ walk_generation(Relation index, const BloomsetMeta *meta, uint32 i, UsePage use,
 
 		CHECK_FOR_INTERRUPTS();
 		buffer = lock_generation_page(index, meta, i, number, BUFFER_LOCK_SHARE);
+		test_for_old_snapshot(snapshot, index, BufferGetPage(buffer));
 		use(state, BufferGetPage(buffer), number,
 			blocks_in_page(generation, number) * BF_BLOCK_BYTES);
 		generations = fields_of(BufferGetPage(buffer))->generations;
@@ -104,7 +106,7 @@ filter_of_generation(Relation index, const BloomsetMeta *meta, uint32 i)
 				 errdetail("It has %llu bits, and the maximum is %llu.",
 						   (unsigned long long) filter.params.m, (unsigned long long) BF_MAX_BITS)));
 	value = make_value(&filter, false, &payload);
-	walk_generation(index, meta, i, copy_page, payload);
+	walk_generation(index, GetActiveSnapshot(), meta, i, copy_page, payload);
 	return value;
 }
 
@@ -217,7 +219,7 @@ add_info(SetInfo *info, Relation index)
 	{
 		PageTally	tally = {.shape = shape_of(&meta.generation[i])};
 
-		walk_generation(index, &meta, i, tally_page, &tally);
+		walk_generation(index, InvalidSnapshot, &meta, i, tally_page, &tally);
 		elements += tally.elements;
 		info->capacity += meta.generation[i].capacity;
 		absent += log1p(-bf_current_rate(&tally.tally, &tally.shape));

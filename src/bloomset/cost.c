@@ -79,7 +79,7 @@ excludes_constant(Relation index, const RestrictInfo *clause)
 	if (hash_element == NULL)
 		return false;
 	hash = hash_element(constant->constvalue, meta->seed);
-	return !probe_bloomset(index, hash, &generations);
+	return !probe_bloomset(index, InvalidSnapshot, hash, &generations);
 }
 
 static bool

@@ -72,7 +72,7 @@ bloomset_insert(Relation index, Datum *values, bool *isnull, ItemPointer row, Re
 		return false;
 	state = bloomset_state(index, false);
 	hash = state->hash(values[0], state->meta.seed);
-	if (!probe_bloomset(index, hash, &generations))
+	if (!probe_bloomset(index, InvalidSnapshot, hash, &generations))
 		add_hash(index, hash, generations);
 	/* a reader may have come since index_insert() did this */
 	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);

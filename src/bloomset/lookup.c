@@ -101,6 +101,7 @@ static bool
 set_excludes(Relation index, const Lookup *lookup, LookedUp *value)
 {
 	const BloomsetMeta *meta = &bloomset_state(index, false)->meta;
+	Snapshot	snapshot = GetActiveSnapshot();
 	uint64		seed = meta->seed;
 	uint32		generations;
 
@@ -113,8 +114,8 @@ set_excludes(Relation index, const Lookup *lookup, LookedUp *value)
 		value->hashed = true;
 	}
 	pgstat_count_index_scan(index);
-	PredicateLockRelation(index, GetActiveSnapshot());
-	return !probe_bloomset(index, value->hash, &generations);
+	PredicateLockRelation(index, snapshot);
+	return !probe_bloomset(index, snapshot, value->hash, &generations);
 }
 
 bool

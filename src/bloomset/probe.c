@@ -12,8 +12,8 @@
 
 /* Is the element in one generation?  *generations is the page's field. */
 static inline bool
-probe_generation(Relation index, const BloomsetMeta *meta, uint32 i, uint64 hash,
-				 uint32 *generations)
+probe_generation(Relation index, Snapshot snapshot, const BloomsetMeta *meta, uint32 i,
+				 uint64 hash, uint32 *generations)
 {
 	bf_shape	shape = shape_of(&meta->generation[i]);
 	BlockPlace	place = place_of(&meta->generation[i], hash);
@@ -21,6 +21,7 @@ probe_generation(Relation index, const BloomsetMeta *meta, uint32 i, uint64 hash
 	Page		page = BufferGetPage(buffer);
 	bool		result;
 
+	test_for_old_snapshot(snapshot, index, page);
 	result = bf_block_contains((uint8 *) page + place.offset, &shape, hash);
 	*generations = fields_of(page)->generations;
 	UnlockReleaseBuffer(buffer);
@@ -29,7 +30,7 @@ probe_generation(Relation index, const BloomsetMeta *meta, uint32 i, uint64 hash
 
 /* The later generations are the greater ones, so the search begins with the last. */
 static pg_noinline bool
-probe_later_generations(Relation index, uint64 hash, uint32 generations)
+probe_later_generations(Relation index, Snapshot snapshot, uint64 hash, uint32 generations)
 {
 	BloomsetMeta *meta = &bloomset_state(index, false)->meta;
 	uint32		unused;
@@ -38,20 +39,20 @@ probe_later_generations(Relation index, uint64 hash, uint32 generations)
 		meta = &require_generations(index, generations)->meta;
 	for (uint32 i = generations - 1; i > 0; i--)
 	{
-		if (probe_generation(index, meta, i, hash, &unused))
+		if (probe_generation(index, snapshot, meta, i, hash, &unused))
 			return true;
 	}
 	return false;
 }
 
 bool
-probe_bloomset(Relation index, uint64 hash, uint32 *generations)
+probe_bloomset(Relation index, Snapshot snapshot, uint64 hash, uint32 *generations)
 {
 	BloomsetMeta *meta = &bloomset_state(index, false)->meta;
 
-	if (probe_generation(index, meta, 0, hash, generations))
+	if (probe_generation(index, snapshot, meta, 0, hash, generations))
 		return true;
-	return *generations > 1 && probe_later_generations(index, hash, *generations);
+	return *generations > 1 && probe_later_generations(index, snapshot, hash, *generations);
 }
 
 /* The oldest transaction that a snapshot of this backend may see as running. */

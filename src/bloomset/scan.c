@@ -32,8 +32,9 @@ bloomset_endscan(IndexScanDesc scan)
 
 /* Does the set prove that no row has the value of a key? */
 static bool
-excludes_key(Relation index, const ScanKeyData *key)
+excludes_key(IndexScanDesc scan, const ScanKeyData *key)
 {
+	Relation	index = scan->indexRelation;
 	Oid			type = OidIsValid(key->sk_subtype) ? key->sk_subtype :
 		TupleDescAttr(RelationGetDescr(index), 0)->atttypid;
 	const BloomsetMeta *meta;
@@ -51,7 +52,7 @@ excludes_key(Relation index, const ScanKeyData *key)
 	if (hash_element == NULL)
 		return false;
 	hash = hash_element(key->sk_argument, meta->seed);
-	return !probe_bloomset(index, hash, &generations);
+	return !probe_bloomset(index, scan->xs_snapshot, hash, &generations);
 }
 
 int64
@@ -66,7 +67,7 @@ bloomset_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 	count_search(scan);
 	for (int i = 0; i < scan->numberOfKeys; i++)
 	{
-		if (excludes_key(index, &scan->keyData[i]))
+		if (excludes_key(scan, &scan->keyData[i]))
 			return 0;
 	}
 	heap = table_open(index->rd_index->indrelid, NoLock);
