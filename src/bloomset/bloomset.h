@@ -151,6 +151,9 @@ place_of(const Generation *generation, uint64 hash)
 
 /* design.c */
 
+/* The elements for which generation 1 needs a page, if the set has this rate. */
+extern double elements_of_page(double rate);
+
 /*
  * Fills generation[index] of meta, but not its first page, for a number of
  * elements; false if such a generation exceeds the limits of a relation.
@@ -251,13 +254,12 @@ typedef struct BloomsetOptions
 {
 	int32		vl_len_;
 	double		rate;
-	double		expected_items;
+	double		expected_items; /* 0: as many as fit a page */
 	int			seed;			/* offset of a string */
 } BloomsetOptions;
 
 /* Below, the rates of many generations could not add up to so little. */
 #define MIN_SET_RATE			1e-7
-#define DEFAULT_EXPECTED_ITEMS	10000
 
 extern void define_bloomset_options(void);
 extern bytea *bloomset_options(Datum reloptions, bool validate);

@@ -262,12 +262,13 @@ new_meta(Relation index, const ElementType *element)
 	return meta;
 }
 
+/* A page is not smaller for fewer elements than fit it. */
 static double
-expected_items(Relation index)
+expected_items(Relation index, double rate)
 {
 	const BloomsetOptions *options = (BloomsetOptions *) index->rd_options;
 
-	return options != NULL ? options->expected_items : DEFAULT_EXPECTED_ITEMS;
+	return options != NULL && options->expected_items > 0 ? options->expected_items : elements_of_page(rate);
 }
 
 static void
@@ -314,7 +315,7 @@ bloomset_build(Relation heap, Relation index, struct IndexInfo *info)
 												 NULL);
 	result->index_tuples = (double) spooled_hashes(build.spool);
 	meta.built_at = U64FromFullTransactionId(ReadNextFullTransactionId());
-	start_generations(index, &meta, estimate_items(&build, expected_items(index)));
+	start_generations(index, &meta, estimate_items(&build, expected_items(index, meta.rate)));
 	write_index(index, &meta, build.spool, memory);
 	freeHyperLogLog(&build.distinct);
 	free_spool(build.spool);
@@ -331,7 +332,7 @@ bloomset_buildempty(Relation index)
 	require_element_type(TupleDescAttr(RelationGetDescr(index), 0)->atttypid,
 						 index->rd_indcollation[0], &element);
 	meta = new_meta(index, &element);
-	start_generations(index, &meta, Min(expected_items(index), DEFAULT_EXPECTED_ITEMS));
+	start_generations(index, &meta, elements_of_page(meta.rate));
 	for (uint32 block = 0; block <= pages_of(&meta.generation[0]); block++)
 	{
 		Buffer		buffer = extend_bloomset(index, INIT_FORKNUM);

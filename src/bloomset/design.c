@@ -26,6 +26,15 @@ rate_of_generation(double rate, uint32 index)
 	return Max(ldexp(rate * 3 / 32, -(int) index), BF_MIN_RATE);
 }
 
+double
+elements_of_page(double rate)
+{
+	bf_params	params = unsized_params(rate_of_generation(rate, 0), 1);
+
+	params.m = BLOCKS_PER_PAGE * BF_BLOCK_BITS;
+	return (double) filter_capacity(&params);
+}
+
 bool
 design_generation(BloomsetMeta *meta, uint32 index, double items)
 {

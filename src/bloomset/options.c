@@ -39,7 +39,7 @@ define_bloomset_options(void)
 					   DEFAULT_RATE, -INFINITY, INFINITY, ShareUpdateExclusiveLock);
 	add_real_reloption(kind, "expected_items",
 					   "Number of distinct values that the set has room for before it grows",
-					   DEFAULT_EXPECTED_ITEMS, 1, MAX_EXPECTED_ITEMS, ShareUpdateExclusiveLock);
+					   0, 1, MAX_EXPECTED_ITEMS, ShareUpdateExclusiveLock);
 	add_string_reloption(kind, "seed", "Seed of the hash function", "0", validate_seed,
 						 ShareUpdateExclusiveLock);
 }

@@ -94,7 +94,7 @@ ALTER INDEX options_set RESET (expected_items);
 
 -- The defaults.
 SELECT ok(abs(requested_rate / 0.01 - 1) < 1e-6, '1 % is the default rate') FROM bloomset_info('options_set');
-SELECT cmp_ok(capacity, '>=', 10000::bigint, 'and 10,000 elements') FROM bloomset_info('options_set');
+SELECT cmp_ok(capacity, '>=', 6000::bigint, 'and 6,000 elements, for which a page has room') FROM bloomset_info('options_set');
 SELECT is(seed, 0::bigint, 'and seed 0') FROM bloomset_filters('options', 'x') s, bloom_info(s.filter)
 WHERE generation = 1 LIMIT 1;
 
@@ -131,6 +131,19 @@ SELECT unnest(ARRAY[
     is(reindex_pays, false, index || ': REINDEX does not pay')])
 FROM (VALUES ('sized_i', 50000::bigint), ('sized_few', 1000), ('sized_many', 1000000)) v (index, n),
     bloomset_info(index::regclass);
+
+-- A small set takes two pages, at any rate, which have room for all that fits there.
+CREATE TABLE small (x int);
+SELECT is(pg_temp.answer(format('CREATE INDEX small_%s ON small USING bloomset (x) WITH (false_positive_rate = %s)', n, rate)),
+    '00000', 'an empty set at ' || rate)
+FROM unnest('{0.5,0.1,0.01,1e-3,1e-5,1e-7}'::float8[]) WITH ORDINALITY v (rate, n);
+CREATE INDEX small_50 ON small USING bloomset (x) WITH (expected_items = 50);
+INSERT INTO small SELECT generate_series(1, 50);
+REINDEX TABLE small;
+SELECT is(bytes, 16384::bigint, indexrelid::regclass || ': two pages with 50 rows')
+FROM pg_index, bloomset_info(indexrelid) WHERE indrelid = 'small'::regclass ORDER BY indexrelid;
+SELECT cmp_ok(capacity, '>', 1000::bigint, format('small_%s: a page is full', n))
+FROM unnest('{1,2,3,4,5,6}'::int[]) n, bloomset_info(format('small_%s', n)::regclass);
 
 -- A build within little memory writes hashes to files, and the filter in parts.
 CREATE TABLE many AS SELECT (i * 7919::bigint) % 400000 AS x FROM generate_series(1, 500000) i;
@@ -272,14 +285,15 @@ SELECT unnest(ARRAY[
         0::bigint, 'and not those with another end')])
 FROM wide;
 
--- Growth: a set made for 100 elements gets 20,000
+-- Growth: a set made for 100 elements, or for those of a page, gets 20,000
 
-CREATE FUNCTION pg_temp.grow(type text, element text, rate float8, steps int, seed int) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION pg_temp.grow(type text, element text, rate float8, steps int, seed int, items int DEFAULT 100)
+RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     DROP TABLE IF EXISTS grown;
     EXECUTE format('CREATE TABLE grown (x %s)', type);
-    EXECUTE format('CREATE INDEX grown_set ON grown USING bloomset (x) WITH (expected_items = 100,
-        false_positive_rate = %s, seed = %s)', rate, seed);
+    EXECUTE format('CREATE INDEX grown_set ON grown USING bloomset (x) WITH (false_positive_rate = %s, seed = %s%s)',
+        rate, seed, ', expected_items = ' || items);
     FOR step IN 1..steps LOOP
         EXECUTE format('INSERT INTO grown SELECT %s FROM generate_series($1 + 1, $1 + $2) i', element)
             USING 20000 / steps * (step - 1), 20000 / steps;
@@ -300,11 +314,13 @@ BEGIN
     RETURN (SELECT count(*) FROM grown WHERE NOT bloomset_contains('grown', 'x', x));
 END
 $$;
-CREATE TABLE growth (n int, type text, element text, rate float8, steps int, probes int);
+CREATE TABLE growth (n int, type text, element text, rate float8, steps int, probes int, items int DEFAULT 100);
 INSERT INTO growth VALUES
     (1, 'int', 'i', 0.1, 1, 100000), (2, 'int', 'i', 0.01, 20, 200000), (3, 'text', '''user'' || i', 0.01, 1, 200000),
     (4, 'uuid', 'md5(i::text)::uuid', 0.001, 4, 500000), (5, 'date', 'date ''2000-01-01'' + i', 0.5, 10, 100000),
     (6, 'int', 'i', 1e-7, 1, 100000), (7, 'numeric', 'i / 10.0', 0.01, 500, 200000);
+INSERT INTO growth VALUES
+    (8, 'int', 'i', 0.01, 20, 200000, NULL), (9, 'int', 'i', 0.5, 1, 100000, 1), (10, 'int', 'i', 0.001, 7, 500000, NULL);
 CREATE FUNCTION pg_temp.growth() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     g growth;
@@ -313,8 +329,8 @@ DECLARE
     hits float8;
 BEGIN
     FOR g IN SELECT * FROM growth ORDER BY n LOOP
-        what := format('%s at %s in %s steps', g.type, g.rate, g.steps);
-        PERFORM pg_temp.grow(g.type, g.element, g.rate, g.steps, 5);
+        what := format('%s: %s at %s in %s steps', g.n, g.type, g.rate, g.steps);
+        PERFORM pg_temp.grow(g.type, g.element, g.rate, g.steps, 5, g.items);
         hits := pg_temp.measured(g.element, g.probes);
         SELECT * INTO info FROM bloomset_info('grown_set');
         RETURN NEXT is(pg_temp.grown_missed(), 0::bigint, what || ': no row is missed');
