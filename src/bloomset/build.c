@@ -8,6 +8,8 @@
  */
 #include "pg/pg_compat.h"
 
+#include <math.h>
+
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "access/xloginsert.h"
@@ -37,6 +39,13 @@
 
 /* In elements: the block of each is a cache miss. */
 #define PREFETCH_DISTANCE	16
+
+/*
+ * An index of more bytes may have so many times what the values in its table need.  To
+ * expect more is a slip of the pen, which would fill the disk.
+ */
+#define UNQUESTIONED_BYTES	((uint64) 1 << 30)
+#define MAX_RESERVE			64
 
 /* The phases that pg_stat_progress_create_index shows. */
 #define PHASE_SCAN		(PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE + 1)
@@ -284,6 +293,59 @@ start_generations(Relation index, BloomsetMeta *meta, double items)
 	meta->ngenerations = 1;
 }
 
+static uint64
+bytes_of(const BloomsetMeta *meta)
+{
+	return (uint64) (meta->generation[0].first + pages_of(&meta->generation[0])) * BLCKSZ;
+}
+
+/* As pg_size_pretty() shows a size. */
+static char *
+pretty_size(uint64 bytes)
+{
+	return text_to_cstring(DatumGetTextPP(DirectFunctionCall1(pg_size_pretty, Int64GetDatum((int64) bytes))));
+}
+
+pg_noreturn static void
+report_reserve(Relation index, const BloomsetMeta *meta, double items, double values,
+			   uint64 needed, uint64 limit)
+{
+	/* less than the limit by what sizes are rounded up */
+	double		most = floor(items * limit / bytes_of(meta) * 0.98 / 1e6) * 1e6;
+
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("bloomset index \"%s\" would take %s, but the values in its table need %s",
+					RelationGetRelationName(index), pretty_size(bytes_of(meta)), pretty_size(needed)),
+			 errdetail("It would have room for %.0f values, and there are %.0f. Above 1 GB, an index may take %d times what they need.",
+					   items, values, MAX_RESERVE),
+			 errhint("Set expected_items to the number of distinct values that the table will have, at most %.0f.",
+					 most)));
+}
+
+/* Does room for a number of elements suit a table that has fewer values? */
+static void
+check_reserve(Relation index, const BloomsetMeta *meta, double items, double values)
+{
+	BloomsetMeta smaller = *meta;
+	uint64		bytes = bytes_of(meta);
+	uint64		limit;
+
+	if (bytes <= UNQUESTIONED_BYTES)
+		return;
+	if (values == 0)
+	{
+		ereport(NOTICE,
+				(errmsg("bloomset index \"%s\" takes %s", RelationGetRelationName(index), pretty_size(bytes)),
+				 errdetail("It has room for %.0f values, and its table has none.", items)));
+		return;
+	}
+	(void) design_generation(&smaller, 0, values);
+	limit = Max(UNQUESTIONED_BYTES, MAX_RESERVE * bytes_of(&smaller));
+	if (bytes > limit)
+		report_reserve(index, meta, items, values, bytes_of(&smaller), limit);
+}
+
 static void
 write_index(Relation index, BloomsetMeta *meta, HashSpool *spool, Size memory)
 {
@@ -304,6 +366,7 @@ bloomset_build(Relation heap, Relation index, struct IndexInfo *info)
 	BloomsetMeta meta = new_meta(index, &element);
 	Size		memory = (Size) maintenance_work_mem * 1024 / 2;
 	Build		build = {.hash = element.hash, .seed = meta.seed};
+	double		items;
 
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
@@ -315,7 +378,9 @@ bloomset_build(Relation heap, Relation index, struct IndexInfo *info)
 												 NULL);
 	result->index_tuples = (double) spooled_hashes(build.spool);
 	meta.built_at = U64FromFullTransactionId(ReadNextFullTransactionId());
-	start_generations(index, &meta, estimate_items(&build, expected_items(index, meta.rate)));
+	items = estimate_items(&build, expected_items(index, meta.rate));
+	start_generations(index, &meta, items);
+	check_reserve(index, &meta, items, result->index_tuples);
 	write_index(index, &meta, build.spool, memory);
 	freeHyperLogLog(&build.distinct);
 	free_spool(build.spool);

@@ -44,6 +44,26 @@ def test_options_after_build():
         finds_all(old, "optional", "after REINDEX")
 
 
+def test_reserve():
+    """Fails if a slip of the pen in expected_items fills the disk. What writes is cancelled at once."""
+    ask(f"CREATE TABLE slip (k bigint); CREATE TABLE empty (k bigint); INSERT INTO slip {numbers(1, 50)}")
+    create = "CREATE INDEX ON {} USING bloomset (k) WITH (expected_items = {})"
+    with Session("SET client_min_messages = notice; SET statement_timeout = '2s'") as session:
+        same(session.attempt(create.format("slip", "1e11"))[1], "54000", "an index for 1e11 values of 50 rows is refused")
+        for word in "121 GB", "16 kB", "100000000000", "64 times", "at most 810000000":
+            ok(word in session.error, f"the message has: {word}", session.error)
+        for items, state in ("1e9", "54000"), ("2e6", "00000"):
+            same(session.attempt(create.format("slip", items))[1], state, f"{items} values: {state}")
+        session.ask("ALTER INDEX slip_k_idx SET (expected_items = 1e11)")
+        same(session.attempt("REINDEX INDEX slip_k_idx")[1], "54000", "REINDEX is refused, too")
+        same(session.ask(contains("slip", 50)), ["t"], "and the old index is there")
+        session.ask(create.format("empty", "2e6"))
+        same(session.notices, [], "an index of 3 MB is not worth a notice")
+        session.connection.add_notice_handler(lambda _: session.connection.cancel())
+        same(session.attempt(create.format("empty", "1e11"))[1], "57014", "for an empty table nobody knows")
+        same(session.notices, ['bloomset index "empty_k_idx1" takes 121 GB'], "so a notice names the size")
+
+
 LEAF = """
 CREATE TABLE mixed_{p} (x text, k bigint, p int);
 ALTER TABLE mixed_{p} DROP x;
@@ -381,6 +401,6 @@ def test_pg_amcheck():
     return None
 
 
-run(test_options_after_build, test_leaves_of_other_options, test_changed_types, test_collations, test_which_index,
+run(test_options_after_build, test_reserve, test_leaves_of_other_options, test_changed_types, test_collations, test_which_index,
     test_several_sets, test_columns_by_name, test_relations, test_foreign_rows, test_access_methods,
     test_detach_pending, test_temporary_tables, test_temporary_children, test_workers, test_pg_amcheck)  # fmt: skip
