@@ -6,7 +6,6 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
-#include "access/xact.h"
 #include "bloomset/bloomset.h"
 #include "utils/snapmgr.h"
 
@@ -81,26 +80,29 @@ built_before_snapshots(Relation index)
 }
 
 /*
- * CREATE INDEX leaves out versions of HOT chains that only older snapshots see, and sets
- * indcheckxmin (README.HOT).  CONCURRENTLY waits for older snapshots instead, but not for
- * one that a session imports while it waits.  A build of the own transaction, which is never
- * CONCURRENTLY, has all else that the transaction sees.
+ * Has the set all rows that snapshots see which are older than the row of pg_index?  Not
+ * if it lacks versions of HOT chains (README.HOT).  Nor if CONCURRENTLY has built it, which
+ * does not wait for a snapshot that a session imports while it waits for others.  Then
+ * the transaction that makes the index valid begins after the build; else it is the one
+ * that builds.
  */
 static bool
-made_before_snapshots(Relation index)
+has_old_rows(Relation index, TransactionId maker)
 {
-	TransactionId maker = HeapTupleHeaderGetXmin(index->rd_indextuple->t_data);
-
-	return likely(TransactionIdPrecedes(maker, TransactionXmin)) ||
-		(!index->rd_index->indcheckxmin && TransactionIdIsCurrentTransactionId(maker));
+	return !index->rd_index->indcheckxmin &&
+		TransactionIdPrecedes(maker, (TransactionId) bloomset_state(index, false)->meta.built_at);
 }
 
 bool
 bloomset_can_exclude(Relation index)
 {
 	const FormData_pg_index *form = index->rd_index;
+	TransactionId maker = HeapTupleHeaderGetXmin(index->rd_indextuple->t_data);
+	bool		is_old = TransactionIdPrecedes(maker, TransactionXmin);
 
-	if (unlikely(!form->indisvalid || !form->indisready || !made_before_snapshots(index)))
+	if (unlikely(!form->indisvalid || !form->indisready))
 		return false;
-	return likely(!GetActiveSnapshot()->takenDuringRecovery) || built_before_snapshots(index);
+	if (unlikely(GetActiveSnapshot()->takenDuringRecovery))
+		return is_old && built_before_snapshots(index);
+	return likely(is_old) || has_old_rows(index, maker);
 }

@@ -88,6 +88,24 @@ def test_snapshot_imported_during_build():
             ok(settled(new, contains("late_import", 1)), f"{how}: without the old snapshot the row is denied")
 
 
+def test_older_writer():
+    """What the precaution of the tests before costs: after CONCURRENTLY "maybe", until writers that are older than the
+    set have ended. Other builds have all rows at once, also in the transaction that makes them."""
+    each("CREATE TABLE young (k bigint)", "INSERT INTO young VALUES (1)", "CREATE TABLE old_writer (k bigint)")
+    with Session() as writer, Session() as maker, Session() as other:
+        for how, answer in ("CREATE INDEX", "f"), ("REINDEX INDEX CONCURRENTLY", "t"), ("REINDEX INDEX", "f"):
+            writer.each("BEGIN", "INSERT INTO old_writer VALUES (1)")
+            if how == "CREATE INDEX":
+                maker.each("BEGIN", f"CREATE INDEX young_k ON young USING bloomset (k) WITH ({RARE})")
+                same(maker.ask(contains("young", 2)), ["f"], f"{how}: its transaction denies an absent value")
+                maker.ask("COMMIT")
+            else:
+                maker.ask(f"{how} young_k")
+            same(other.ask(contains("young", 2)), [answer], f"{how}: what others say while an older writer works")
+            writer.ask("COMMIT")
+            ok(settled(other, contains("young", 2)), f"{how}: they deny an absent value afterwards")
+
+
 def test_cursor():
     """Fails if "fresh" is judged by a newer snapshot than the one that the statement uses."""
     each("CREATE TABLE fetched (k bigint)", "INSERT INTO fetched VALUES (1)")
@@ -449,7 +467,8 @@ def test_discarded_caches():
     return None
 
 
-run(test_broken_hot_chain, test_imported_snapshot, test_snapshot_imported_during_build, test_cursor, test_recently_dead, test_reindex_concurrently_in_stages,
+run(test_broken_hot_chain, test_imported_snapshot, test_snapshot_imported_during_build, test_older_writer, test_cursor,
+    test_recently_dead, test_reindex_concurrently_in_stages,
     test_create_index_concurrently, test_invalid_index, test_growth_elsewhere, test_growth_between_calls,
     test_rewrites_rolled_back, test_rewrites_in_place, test_child_between_statements, test_cancelled_growth,
     test_timeout_of_each_row, test_discarded_caches)  # fmt: skip
