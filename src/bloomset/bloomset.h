@@ -22,6 +22,7 @@
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
+#include "utils/snapshot.h"
 
 #define BLOOMSET_MAGIC		0xB1005E75
 #define BLOOMSET_VERSION	1
