@@ -330,17 +330,21 @@ start_server() {
     start_server_in server
 }
 
+# Its settings are in a file of their own, so that a server whose data are there already gets those of this run.
 start_server_in() {
     local server=$work/$1 locale=C
-    mkdir "$server"
+    mkdir -p "$server"
     ! locale -a 2>/dev/null | grep -iqxE 'C\.utf-?8' || locale=C.UTF-8
-    chown "$(server_user)" "$server"
-    (
-        cd "$server"
-        as_server initdb --no-sync --pgdata=data --username=postgres --auth=trust \
-            --encoding=UTF8 --locale="$locale" >initdb.log 2>&1
-    ) || { cat "$server/initdb.log"; die "initdb failed"; }
-    cat >>"$server/data/postgresql.conf" <<END
+    if [[ ! -e $server/data ]]; then
+        chown "$(server_user)" "$server/"
+        (
+            cd "$server"
+            as_server initdb --no-sync --pgdata=data --username=postgres --auth=trust \
+                --encoding=UTF8 --locale="$locale" >initdb.log 2>&1
+        ) || { cat "$server/initdb.log"; die "initdb failed"; }
+        echo "include '../settings.conf'" >>"$server/data/postgresql.conf"
+    fi
+    cat >"$server/settings.conf" <<END
 listen_addresses = ''
 unix_socket_directories = '$server'
 fsync = off
@@ -349,7 +353,7 @@ shared_buffers = 256MB
 max_wal_size = 8GB
 max_prepared_transactions = 10
 END
-    [[ ! ${BLOOMTYPE_CONF:-} ]] || cat "$BLOOMTYPE_CONF" >>"$server/data/postgresql.conf"
+    [[ ! ${BLOOMTYPE_CONF:-} ]] || cat "$BLOOMTYPE_CONF" >>"$server/settings.conf"
     (
         cd "$server"
         # The server would take it for the encoding of its parallel workers.
@@ -365,9 +369,9 @@ connect_to() {
     export PGHOST=$work/$1 PGPORT=5432 PGUSER=postgres PGDATABASE=postgres PGCLIENTENCODING=UTF8
 }
 
-# Stops the server in the directory $1.
+# Stops the server in the directory $1, in a mode of pg_ctl.
 stop_server() {
-    (cd "$1" && as_server pg_ctl --pgdata=data --mode=immediate --wait --silent stop) || true
+    (cd "$1" && as_server pg_ctl --pgdata=data --mode="${2:-immediate}" --wait --silent stop) || true
 }
 
 # Stops the servers in these directories, if they are servers.
