@@ -15,14 +15,13 @@ import contextlib
 import csv
 import itertools
 import json
-import math
 import os
 import statistics
 import sys
 import time
 
 from duckdb_session import DuckDB
-from measure import Session, pgbench, rows
+from measure import Session, cpu_used, interval, pgbench, postmaster, rows, spent_with
 from ratios import PARTS, note, part
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
@@ -51,16 +50,6 @@ OFF, ON = ("bloomtype.join_filters = " + mode for mode in ("off", "on"))
 # Figures
 
 RESULTS = []
-
-
-def interval(values):
-    """The median with the narrowest interval between order statistics that holds it with at least 95 %."""
-    values = sorted(values)
-    n, tail, k = len(values), 2.0 ** -len(values), 0
-    while k + 1 < n / 2 and 2 * (tail + math.comb(n, k + 1) * 2.0**-n) <= 0.05:
-        k += 1
-        tail += math.comb(n, k) * 2.0**-n
-    return statistics.median(values), values[k], values[-1 - k]
 
 
 def verdict(figures, goal):
@@ -109,32 +98,10 @@ def mean_of_turns(ratios):
 
 # Runs
 
-def postmaster(session):
-    with open("/proc/%d/stat" % session.pid) as stat:
-        return int(stat.read().rpartition(")")[2].split()[1])
-
-
 def processes(session):
     """Those that the server has started and not waited for."""
     with open("/proc/{0}/task/{0}/children".format(postmaster(session))) as children:
         return set(children.read().split())
-
-
-def cpu_used(session):
-    """The processor time of a backend and of all processes that the server has waited for, as for workers."""
-    own = session.cpu_used()
-    with open("/proc/%d/stat" % postmaster(session)) as stat:
-        children = stat.read().rpartition(")")[2].split()[13:15]
-    return own + sum(map(int, children)) / os.sysconf("SC_CLK_TCK")
-
-
-def spent(session, sql, setting=OFF):
-    """The seconds of a statement, those of processors, and its rows."""
-    session.ask("SET " + setting)
-    before, start = cpu_used(session), time.perf_counter()
-    result = session.rows(sql)
-    seconds = time.perf_counter() - start
-    return seconds, cpu_used(session) - before, result
 
 
 def turns_of(session, works):
@@ -142,14 +109,14 @@ def turns_of(session, works):
     turns = []
     for turn in range(TURNS):
         order = works if turn % 2 else works[::-1]
-        figures = {work: spent(session, *work)[:2] for work in order}
+        figures = {work: spent_with(session, *work)[:2] for work in order}
         turns.append([figures[work] for work in works])
     return turns
 
 
 def by_turns(session, name, *works):
     """The same for works with the same result, after one run of each to warm up."""
-    agree(name, *(sorted(spent(session, *work)[2]) for work in works))
+    agree(name, *(sorted(spent_with(session, *work)[2]) for work in works))
     return turns_of(session, works)
 
 

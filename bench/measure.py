@@ -1,4 +1,5 @@
 """Timing SQL against a baseline: interleaved runs, and the ratio of each pair."""
+import math
 import os
 import re
 import statistics
@@ -27,7 +28,11 @@ class Session(session.Session):
         directory = "/proc/%d/" % self.pid
         while open(directory + "stat").read().rpartition(")")[2].split()[0] == "R":
             pass
-        with open(directory + "schedstat") as schedstat:
+        return self.cpu_so_far()
+
+    def cpu_so_far(self):
+        """The same while it works."""
+        with open("/proc/%d/schedstat" % self.pid) as schedstat:
             return int(schedstat.read().split()[0]) / 1e9
 
     def cpu_seconds(self, sql):
@@ -41,6 +46,38 @@ class Session(session.Session):
         with open("/proc/%d/status" % self.pid) as status:
             fields = dict(re.findall(r"(\w+):\s+(\d+) kB", status.read()))
         return {name: 1024 * int(fields[name]) for name in ("VmHWM", "VmRSS", "RssAnon")}
+
+
+def postmaster(session):
+    with open("/proc/%d/stat" % session.pid) as stat:
+        return int(stat.read().rpartition(")")[2].split()[1])
+
+
+def cpu_used(session):
+    """The processor time of a backend and of all processes that the server has waited for, as for workers."""
+    own = session.cpu_used()
+    with open("/proc/%d/stat" % postmaster(session)) as stat:
+        children = stat.read().rpartition(")")[2].split()[13:15]
+    return own + sum(map(int, children)) / os.sysconf("SC_CLK_TCK")
+
+
+def spent_with(session, sql, setting):
+    """The seconds of a statement, those of processors, and its rows."""
+    session.ask("SET " + setting)
+    before, start = cpu_used(session), time.perf_counter()
+    result = session.rows(sql)
+    seconds = time.perf_counter() - start
+    return seconds, cpu_used(session) - before, result
+
+
+def interval(values):
+    """The median with the narrowest interval between order statistics that holds it with at least 95 %."""
+    values = sorted(values)
+    n, tail, k = len(values), 2.0 ** -len(values), 0
+    while k + 1 < n / 2 and 2 * (tail + math.comb(n, k + 1) * 2.0**-n) <= 0.05:
+        k += 1
+        tail += math.comb(n, k) * 2.0**-n
+    return statistics.median(values), values[k], values[-1 - k]
 
 
 def heading():
