@@ -315,17 +315,25 @@ def compare(session, case, name, sql):
     return placed, ratios
 
 
+def means(ratios):
+    return interval([statistics.geometric_mean(turn) for turn in zip(*ratios)])
+
+
 def summary(case, measured, mode):
-    """For measured[name] = (filters by mode, ratios by mode)."""
-    ratios = {name: each[1][mode] for name, each in measured.items()}
+    """For measured[name] = (filters by mode, ratios by mode). What statements without a filter differ is the error."""
+    ratios = {name: each[mode] for name, (_, each) in measured.items()}
+    with_filter = [ratios[name] for name, (placed, _) in measured.items() if placed[mode]]
+    without = [ratios[name] for name, (placed, _) in measured.items() if not placed[mode]]
     medians = {name: interval(each) for name, each in ratios.items()}
-    means = interval([statistics.geometric_mean(turn) for turn in zip(*ratios.values())])
     order = sorted(medians, key=lambda name: medians[name])
-    number = sum(placed[mode] > 0 for placed, _ in measured.values())
-    record(case, "geometric mean", "off : " + mode, means)
-    record(case, "worst", "off : " + mode, medians[order[0]])
     print("  off : %s" % mode)
-    print("    %d statements, %d with a filter, geometric mean %s" % (len(measured), number, form(means)))
+    for title, some in (
+            ("geometric mean", list(ratios.values())), ("geometric mean, with filters", with_filter),
+            ("geometric mean, without filters", without)):  # fmt: skip
+        if some:
+            record(case, title, "off : " + mode, means(some))
+            print("    %-33s %-22s %d statements" % (title, form(means(some)), len(some)))
+    record(case, "worst", "off : " + mode, medians[order[0]])
     for title, names in ("worst", order[:10]), ("best", order[:-11:-1]):
         print("    %-6s %s" % (title, ", ".join("%s %s" % (name, form(medians[name])) for name in names)), flush=True)
 
