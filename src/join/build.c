@@ -68,7 +68,7 @@ static List *
 list_of_plan(const FilterPlan *plan)
 {
 	List	   *numbers = list_make5_int(plan->parameter, plan->rows, plan->most_passing,
-										 plan->changing, plan->whole);
+										 plan->once, plan->whole);
 
 	return list_make4(lappend_int(numbers, plan->build_first), plan->outer_hashes, plan->inner_hashes,
 					  plan->collations);
@@ -83,7 +83,7 @@ plan_of_passing_scan(const CustomScan *plan)
 		.parameter = linitial_int(numbers),
 		.rows = lsecond_int(numbers),
 		.most_passing = lthird_int(numbers),
-		.changing = lfourth_int(numbers),
+		.once = lfourth_int(numbers),
 		.whole = list_nth_int(numbers, 4),
 		.build_first = list_nth_int(numbers, 5),
 		.outer_hashes = lsecond(list),
@@ -257,6 +257,9 @@ rescan_build(CustomScanState *node)
 {
 	FilterBuild *build = (FilterBuild *) node;
 
+	/* rows that nodes keep may lack those that match now */
+	if (build->plan.once && build->filter != NULL && build->filter->above != NULL)
+		elog(ERROR, "join filter $%d is built again", build->plan.parameter);
 	if (build->filter != NULL && build->filter->shared != NULL)
 		collect_shared(build);
 	else if (build->filter != NULL && (build->collecting || !build->plan.whole))

@@ -64,7 +64,7 @@ typedef struct FilterPlan
 	List	   *collations;
 	int			rows;			/* expected keys, in thousands, rounded up */
 	int			most_passing;	/* of 1000 rows, for the probe to pay */
-	bool		changing;		/* the inner side may change between rescans */
+	bool		once;			/* only right if the join is run once */
 	bool		whole;			/* filters all rows of a scan or none */
 	bool		build_first;	/* before the join reads an outer row */
 } FilterPlan;
@@ -315,8 +315,8 @@ extern Datum eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
 /* Is a condition with these other clauses replaced, if probes need columns up to this one? */
 extern bool needs_own_condition(const List *rest, int last_column);
 
-/* Tells filters which scans probe them, after ExecutorStart. */
-extern void link_join_filters(QueryDesc *query);
+/* Tells filters which scans probe them, after ExecutorStart.  The query may be a cursor that runs again. */
+extern void link_join_filters(QueryDesc *query, bool runs_again);
 
 extern ProbeFigures figures_of_probe(const ProbeSite *site);
 extern void add_figures(ProbeFigures *sum, ProbeFigures figures);
@@ -355,7 +355,7 @@ typedef struct Place
 typedef struct Way
 {
 	const JoinKeys *keys;
-	bool		changing;		/* see FilterPlan */
+	bool		changing;		/* the inner side may change while nodes keep rows */
 	const Bitmapset *parameters;	/* with which the inner side changes */
 	bool		whole;			/* see FilterPlan */
 	bool		peeked;			/* a join on the way may read a row and stop */
@@ -390,6 +390,7 @@ typedef struct Sides
 	Plan	   *outer;			/* whose rows a filter drops */
 	int			nkeys;
 	double		share_read;		/* of the join's rows */
+	bool		runs_again;		/* the executor may run the join several times */
 } Sides;
 
 /* A filter that is possible. */
@@ -398,6 +399,7 @@ typedef struct Candidate
 	Sides		sides;
 	const List *rtable;			/* of the statement */
 	Way			way;
+	bool		once;			/* see FilterPlan */
 	int			jit_flags;		/* of the statement */
 	double		keys;			/* inner rows, of all processes that share */
 	double		build_price;	/* of an inner row */
@@ -434,5 +436,6 @@ extern bool is_harmless_scan(const Plan *plan);
 extern bool is_sorted(const Plan *side);
 extern bool has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan);
 extern bool may_change(const PlannedStmt *stmt, const Plan *plan);
+extern bool reruns_child(const Plan *plan, const Plan *child);
 
 #endif							/* BF_JOIN_FILTER_H */

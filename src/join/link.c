@@ -147,13 +147,20 @@ remove_probe(ProbeSite *site)
 		condition->scan->qual = condition->rest;
 }
 
+typedef struct Linking
+{
+	bool		runs_again;		/* the whole plan */
+	List	   *joins;			/* HashJoinStates, uppermost first */
+	Bitmapset **linked;			/* by plan_node_id */
+} Linking;
+
 /* Links the node above the build node, without which a filter is never used. */
 static FilterBuild *
-link_build(PlanState *above, int depth)
+link_build(PlanState *above, const Linking *linking, int depth)
 {
 	FilterBuild *build = as_filter_build(outerPlanState(above));
 
-	if (build == NULL || build->filter == NULL)
+	if (build == NULL || build->filter == NULL || (build->plan.once && linking->runs_again))
 		return NULL;
 	build->filter->above = above;
 	build->filter->depth = depth;
@@ -165,19 +172,13 @@ link_build(PlanState *above, int depth)
  * builds: see ExecHashJoin().
  */
 static void
-link_hash_join(HashJoinState *join, int depth)
+link_hash_join(HashJoinState *join, const Linking *linking)
 {
-	const FilterBuild *build = link_build(innerPlanState(join), depth);
+	const FilterBuild *build = link_build(innerPlanState(join), linking, list_length(linking->joins));
 
 	if (build != NULL && build->plan.build_first)
 		join->hj_OuterNotEmpty = true;
 }
-
-typedef struct Linking
-{
-	List	   *joins;			/* HashJoinStates, uppermost first */
-	Bitmapset **linked;			/* by plan_node_id */
-} Linking;
 
 /*
  * The joins of a side, for the scans below it.  A join may read an outer row before it
@@ -210,23 +211,24 @@ link_state(PlanState *state, void *context)
 	*linking->linked = bms_add_member(*linking->linked, id);
 	link_scan(state, linking->joins);
 	if (IsA(state, MergeJoinState))
-		link_build(outerPlanState(state), list_length(linking->joins));
+		link_build(outerPlanState(state), linking, list_length(linking->joins));
 	else if (IsA(state, HashJoinState))
 	{
-		Linking		outer = {.joins = add_join(linking->joins, (JoinState *) state), .linked = linking->linked};
+		Linking		outer = *linking;
 
-		link_hash_join((HashJoinState *) state, list_length(outer.joins));
+		outer.joins = add_join(linking->joins, (JoinState *) state);
+		link_hash_join((HashJoinState *) state, &outer);
 		link_state(outerPlanState(state), &outer);
 	}
 	return planstate_tree_walker(state, link_state, linking);
 }
 
 void
-link_join_filters(QueryDesc *query)
+link_join_filters(QueryDesc *query, bool runs_again)
 {
 	MemoryContext caller;
 	Bitmapset  *linked = NULL;
-	Linking		linking = {.linked = &linked};
+	Linking		linking = {.runs_again = runs_again, .linked = &linked};
 
 	if (query->planstate == NULL || !list_member_oid(query->plannedstmt->paramExecTypes, INTERNALOID))
 		return;

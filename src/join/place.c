@@ -35,6 +35,7 @@ typedef struct Walk
 	double		scan_rows;		/* of all scans */
 	List	   *init_plans;		/* SubPlans */
 	Bitmapset  *steady;			/* parameters that never change */
+	Bitmapset  *once;			/* ids of the InitPlans and CTEs that are run once */
 	List	   *candidates;		/* that should pay alone, or are forced */
 	double	   *left;			/* share of a scan's rows, by plan_node_id */
 } Walk;
@@ -183,7 +184,7 @@ plan_filter(const Candidate *candidate, int parameter)
 		.collations = way->keys->collations,
 		.rows = (int) Min(1e6, ceil(candidate->keys / 1000)),
 		.most_passing = (int) (1000 * candidate->most_passing),
-		.changing = way->changing,
+		.once = candidate->once,
 		.whole = way->whole,
 		.build_first = way->blocking && IsA(candidate->sides.join, HashJoin),
 	};
@@ -276,6 +277,7 @@ try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
 {
 	Candidate  *candidate = palloc0(sizeof(Candidate));
 	Way		   *way = &candidate->way;
+	bool		may_vary = may_change(walk->stmt, sides->inner);
 
 	candidate->sides = *sides;
 	candidate->rtable = walk->stmt->rtable;
@@ -283,13 +285,14 @@ try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
 	way->keys = keys;
 	way->parameters = bms_difference(sides->inner->extParam, walk->steady);
 	way->changing = !bms_is_empty(way->parameters);
-	if (may_change(walk->stmt, sides->inner))
+	if (may_vary && sides->runs_again)
 	{
 		/* at any rescan, not only with its parameters */
 		way->changing = true;
 		way->parameters = NULL;
 	}
 	find_places(way, sides->outer);
+	candidate->once = may_vary && !sides->runs_again && (way->blocking || way->gathered_rows > 0);
 	if (way->places == NIL || (way->blocking && !may_build_first(sides)))
 		return NULL;
 	price_candidate(candidate);
@@ -391,16 +394,17 @@ share_of_child(const Plan *plan, const Plan *child, double share)
 }
 
 static void
-walk_plan(Walk *walk, Plan *plan, double share_read)
+walk_plan(Walk *walk, Plan *plan, double share_read, bool again)
 {
-	Sides		sides = {.share_read = share_read};
+	Sides		sides = {.share_read = share_read, .runs_again = again};
 	ListCell   *cell;
 
 	check_stack_depth();
 	if (find_sides(&sides, plan))
 		consider_join(walk, &sides);
 	foreach(cell, child_plans(plan))
-		walk_plan(walk, lfirst(cell), share_of_child(plan, lfirst(cell), share_read));
+		walk_plan(walk, lfirst(cell), share_of_child(plan, lfirst(cell), share_read),
+				  again || reruns_child(plan, lfirst(cell)));
 }
 
 /*
@@ -418,8 +422,9 @@ find_steady_parameters(Walk *walk)
 		const SubPlan *init_plan = lfirst_node(SubPlan, cell);
 		const Plan *plan = list_nth(walk->stmt->subplans, init_plan->plan_id - 1);
 
-		if (plan == NULL || !bms_is_subset(plan->extParam, walk->steady) || may_change(walk->stmt, plan))
+		if (plan == NULL || !bms_is_subset(plan->extParam, walk->steady))
 			continue;
+		walk->once = bms_add_member(walk->once, init_plan->plan_id);
 		foreach(parameter, init_plan->setParam)
 			walk->steady = bms_add_member(walk->steady, lfirst_int(parameter));
 	}
@@ -522,11 +527,11 @@ place_join_filters(PlannedStmt *stmt, double share_read)
 		return;
 	walk.has_barrier = has_security_barrier(stmt);
 	find_steady_parameters(&walk);
-	walk_plan(&walk, stmt->planTree, share_read);
+	walk_plan(&walk, stmt->planTree, share_read, false);
 	foreach(cell, stmt->subplans)
 	{
 		if (lfirst(cell) != NULL)
-			walk_plan(&walk, lfirst(cell), 1);
+			walk_plan(&walk, lfirst(cell), 1, !bms_is_member(foreach_current_index(cell) + 1, walk.once));
 	}
 	insert_filters(&walk);
 }

@@ -4,6 +4,7 @@
  */
 #include "pg/pg_compat.h"
 
+#include "access/sysattr.h"
 #include "join/join_filter.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -50,10 +51,8 @@ child_plans(const Plan *plan)
 typedef struct Search
 {
 	const PlannedStmt *stmt;
-	bool		any_change;		/* also what may differ between rescans */
-	bool		order_matters;	/* the result depends on the order of the rows */
-	bool		in_workers;		/* which begin anew at each rescan */
-	Bitmapset **clean;			/* subplans without it, by any_change */
+	bool		any_change;		/* also what may differ when it is run again */
+	Bitmapset **clean;			/* subplans without anything volatile */
 } Search;
 
 static bool find_in_plan(const Search *search, const Plan *plan);
@@ -67,15 +66,12 @@ static bool
 find_in_subplan(const Search *search, int plan_id)
 {
 	const Plan *plan = list_nth(search->stmt->subplans, plan_id - 1);
-	Bitmapset **clean = &search->clean[search->any_change];
-	Search		below = *search;
 
-	below.order_matters = true;
-	if (plan == NULL || bms_is_member(plan_id, *clean))
+	if (plan == NULL || bms_is_member(plan_id, *search->clean))
 		return false;
-	if (find_in_plan(&below, plan))
+	if (find_in_plan(search, plan))
 		return true;
-	*clean = bms_add_member(*clean, plan_id);
+	*search->clean = bms_add_member(*search->clean, plan_id);
 	return false;
 }
 
@@ -84,26 +80,39 @@ find_subplan(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (IsA(node, SubPlan) &&
-		(((const Search *) context)->in_workers || find_in_subplan(context, ((SubPlan *) node)->plan_id)))
+	if (IsA(node, SubPlan) && find_in_subplan(context, ((SubPlan *) node)->plan_id))
 		return true;
 	return expression_tree_walker(node, find_subplan, context);
 }
 
+/*
+ * Does an expression read what may differ between two runs for the same row?  Another session,
+ * or a function of the query, may update or lock the row, which these system columns show.  A
+ * subplan is not looked into.
+ */
+static bool
+find_change(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		int			column = ((const Var *) node)->varattno;
+
+		return column < 0 && column != SelfItemPointerAttributeNumber && column != TableOidAttributeNumber;
+	}
+	return IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) || expression_tree_walker(node, find_change, context);
+}
+
+/* A setting may change while a cursor is open, and then what a stable function returns. */
 static bool
 find_in_expression(const Search *search, const void *expression)
 {
-	return expression != NULL &&
-		(contain_volatile_functions((Node *) expression) || find_subplan((Node *) expression, (void *) search));
-}
+	Node	   *node = (Node *) expression;
 
-/* The rows of a CTE are kept: what may differ between rescans does not matter. */
-static bool
-find_in_cte(const Search *search, int plan_id)
-{
-	Search		kept = {.stmt = search->stmt, .clean = search->clean};
-
-	return find_in_subplan(&kept, plan_id);
+	if (search->any_change)
+		return contain_mutable_functions(node) || find_change(node, NULL);
+	return contain_volatile_functions(node) || find_subplan(node, (void *) search);
 }
 
 /* Those of a scan, beside target list and qual.  What a CustomScan does is in its private data. */
@@ -113,8 +122,7 @@ find_in_scan(const Search *search, const Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_SampleScan:
-			return find_in_expression(search, ((const SampleScan *) plan)->tablesample) ||
-				(search->any_change && ((const SampleScan *) plan)->tablesample->repeatable == NULL);
+			return find_in_expression(search, ((const SampleScan *) plan)->tablesample);
 		case T_IndexScan:
 			return find_in_expression(search, ((const IndexScan *) plan)->indexqual) ||
 				find_in_expression(search, ((const IndexScan *) plan)->indexorderby);
@@ -136,9 +144,10 @@ find_in_scan(const Search *search, const Plan *plan)
 		case T_ValuesScan:
 			return find_in_expression(search, ((const ValuesScan *) plan)->values_lists);
 		case T_CteScan:
-			return find_in_cte(search, ((const CteScan *) plan)->ctePlanId);
+			/* its rows are kept until its parameters change */
+			return !search->any_change && find_in_subplan(search, ((const CteScan *) plan)->ctePlanId);
 		case T_ForeignScan:
-			return search->any_change || find_in_expression(search, ((const ForeignScan *) plan)->fdw_exprs);
+			return find_in_expression(search, ((const ForeignScan *) plan)->fdw_exprs);
 		case T_SeqScan:
 		case T_SubqueryScan:
 		case T_WorkTableScan:
@@ -147,17 +156,6 @@ find_in_scan(const Search *search, const Plan *plan)
 		default:
 			return true;
 	}
-}
-
-/*
- * Does it matter that a node may return rows in another order when it is scanned again?  A
- * Gather does, and the sorts of a merge join for equal rows, if filters below left others
- * among them before.
- */
-static bool
-may_reorder(const Search *search)
-{
-	return search->any_change && search->order_matters;
 }
 
 /*
@@ -176,8 +174,7 @@ find_in_node(const Search *search, const Plan *plan)
 		case T_HashJoin:
 			return find_in_expression(search, ((const Join *) plan)->joinqual) ||
 				(IsA(plan, HashJoin) && find_in_expression(search, ((const HashJoin *) plan)->hashclauses)) ||
-				(IsA(plan, MergeJoin) && (may_reorder(search) ||
-										  find_in_expression(search, ((const MergeJoin *) plan)->mergeclauses)));
+				(IsA(plan, MergeJoin) && find_in_expression(search, ((const MergeJoin *) plan)->mergeclauses));
 		case T_WindowAgg:
 			return find_in_expression(search, ((const WindowAgg *) plan)->startOffset) ||
 				find_in_expression(search, ((const WindowAgg *) plan)->endOffset) ||
@@ -189,7 +186,6 @@ find_in_node(const Search *search, const Plan *plan)
 			return find_in_expression(search, ((const Memoize *) plan)->param_exprs);
 		case T_Gather:
 		case T_GatherMerge:
-			return may_reorder(search);
 		case T_ProjectSet:
 		case T_Append:
 		case T_MergeAppend:
@@ -211,21 +207,34 @@ find_in_node(const Search *search, const Plan *plan)
 }
 
 /*
- * Does the order of the rows that a node reads decide which ones it returns?  It does for
- * LIMIT, for the rounding of sums, and for which of several equal values a group shows.
+ * Does a node return the same rows whenever it reads the same rows?  Their order may change: a
+ * sort of equal keys depends on work_mem and on what filters below have dropped, a hash join
+ * on the number of its batches, an index on what was inserted since, and workers on chance.
+ * So the list has no node that depends on the order, as LIMIT, DISTINCT ON, window functions,
+ * sums of floats, and groups, which show one of several equal values.  Samples and foreign
+ * scans return what others decide.
  */
 static bool
-depends_on_order(const Plan *plan)
+is_repeatable(const Plan *plan)
 {
 	switch (nodeTag(plan))
 	{
 		case T_Result:
 		case T_Append:
 		case T_MergeAppend:
-		case T_BitmapHeapScan:
+		case T_SeqScan:
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapIndexScan:
 		case T_BitmapAnd:
 		case T_BitmapOr:
+		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
+		case T_FunctionScan:
+		case T_ValuesScan:
 		case T_SubqueryScan:
+		case T_CteScan:
 		case T_NestLoop:
 		case T_MergeJoin:
 		case T_HashJoin:
@@ -236,23 +245,22 @@ depends_on_order(const Plan *plan)
 		case T_Hash:
 		case T_Gather:
 		case T_GatherMerge:
-			return false;
+			return plan->initPlan == NIL;
 		default:
-			return true;
+			return false;
 	}
 }
 
 static bool
 find_in_plan(const Search *search, const Plan *plan)
 {
-	Search		below = *search;
 	List	   *children;
 	ListCell   *cell;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	if (find_in_expression(search, plan->targetlist) || find_in_expression(search, plan->qual) ||
-		find_in_node(search, plan))
+	if ((search->any_change && !is_repeatable(plan)) || find_in_expression(search, plan->targetlist) ||
+		find_in_expression(search, plan->qual) || find_in_node(search, plan))
 		return true;
 	foreach(cell, plan->initPlan)
 	{
@@ -260,13 +268,9 @@ find_in_plan(const Search *search, const Plan *plan)
 			return true;
 	}
 	children = child_plans(plan);
-	if (search->in_workers && children != NIL && depends_on_order(plan))
-		return true;
-	below.order_matters |= depends_on_order(plan);
-	below.in_workers |= search->any_change && (IsA(plan, Gather) || IsA(plan, GatherMerge));
 	foreach(cell, children)
 	{
-		if (find_in_plan(&below, lfirst(cell)))
+		if (find_in_plan(search, lfirst(cell)))
 			return true;
 	}
 	list_free(children);
@@ -350,18 +354,37 @@ is_sorted(const Plan *side)
 bool
 has_volatile_subtree(const PlannedStmt *stmt, const Plan *plan)
 {
-	Bitmapset  *clean[2] = {NULL, NULL};
-	Search		search = {.stmt = stmt, .clean = clean};
+	Bitmapset  *clean = NULL;
+	Search		search = {.stmt = stmt, .clean = &clean};
 
 	return find_in_plan(&search, plan);
 }
 
-/* May a subtree return other rows when it is scanned again with the same parameters? */
+/*
+ * May a subtree return other rows when it is run again with the same parameters?  It may
+ * unless every node and every expression of it is known to repeat.
+ */
 bool
 may_change(const PlannedStmt *stmt, const Plan *plan)
 {
-	Bitmapset  *clean[2] = {NULL, NULL};
-	Search		search = {.stmt = stmt, .any_change = true, .clean = clean};
+	Search		search = {.stmt = stmt, .any_change = true};
 
 	return find_in_plan(&search, plan);
+}
+
+/* Does a plan run this child again for its own reasons?  Another extension's node may. */
+bool
+reruns_child(const Plan *plan, const Plan *child)
+{
+	switch (nodeTag(plan))
+	{
+		case T_NestLoop:
+		case T_RecursiveUnion:
+			return child == innerPlan(plan);
+		case T_CustomScan:
+		case T_ForeignScan:
+			return true;
+		default:
+			return false;
+	}
 }

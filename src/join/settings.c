@@ -124,7 +124,7 @@ start_with_join_filters(QueryDesc *query, int eflags)
 {
 	(next_start ? next_start : standard_ExecutorStart) (query, eflags);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
-		link_join_filters(query);
+		link_join_filters(query, (eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD)) != 0);
 }
 
 void
