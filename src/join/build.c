@@ -190,13 +190,13 @@ add_row(FilterBuild *build, TupleTableSlot *slot)
 {
 	ExprContext *econtext = build->css.ss.ps.ps_ExprContext;
 	MemoryContext caller;
-	uint64		hash;
+	uint64		key;
 
 	slot_getsomeattrs(slot, build->last_column);
 	ResetExprContext(econtext);
 	caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	if (hash_keys(build->keys, build->filter->nkeys, slot, &hash))
-		add_to_join_filter(build->filter, hash);
+	if (take_keys(build->filter, build->keys, slot, &key))
+		add_to_join_filter(build->filter, key);
 	MemoryContextSwitchTo(caller);
 }
 

@@ -23,6 +23,7 @@
 
 #include "core/block.h"
 #include "core/hash.h"
+#include "core/integers.h"
 #include "executor/executor.h"
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
@@ -121,6 +122,9 @@ typedef struct JoinFilter
 	bool		ready;			/* holds the whole inner side */
 	bool		spoiled;		/* a row passed before: see FilterPlan.whole */
 	bool		given_up;		/* too many keys for its memory */
+	bool		single;			/* one integer key: it stands for its hash till the bits get it */
+	bool		exact;			/* the bits are a set of integers */
+	bf_range	range;			/* of single keys */
 	uint8	   *bits;			/* aligned to a cache line */
 	bf_shape	shape;
 	MemoryContext memory;		/* of bits and chunks */
@@ -138,11 +142,14 @@ typedef struct JoinFilter
 extern JoinFilter *create_join_filter(const FilterPlan *plan, EState *estate);
 extern void start_join_filter(JoinFilter *filter);
 extern void set_join_filter_bits(JoinFilter *filter, uint8 *bits, uint32 nblocks);
-extern void add_to_join_filter(JoinFilter *filter, uint64 hash);
+extern void add_to_join_filter(JoinFilter *filter, uint64 key);
 extern void finish_join_filter(JoinFilter *filter);
 
 /* The memory that filters may take beside their join's. */
 extern Size join_filter_memory(void);
+
+/* Are so many integers of a range a set rather than a filter? */
+extern bool is_dense(double range, double keys);
 
 /* Is that enough for so many keys? */
 extern bool fits_join_filter(double keys);
@@ -176,39 +183,47 @@ extern bool is_integer_hash(Oid function);
 /* The keys of one side of a join, which are these columns of its rows.  Returns the last column. */
 extern int	prepare_keys(KeyHash *keys, const FilterPlan *plan, bool is_outer, const List *columns);
 
-/* Adds a key to the hash of the keys before it.  32 bits of a hash function are spread over 64. */
-static inline uint64
-hash_key(KeyHash *key, Datum value, uint64 before)
+static inline int64
+integer_of_key(KeyKind kind, Datum value)
 {
-	switch (key->kind)
+	switch (kind)
 	{
 		case KEY_INT2:
-			return bf_hash_word((uint64) (int64) DatumGetInt16(value), before);
+			return DatumGetInt16(value);
 		case KEY_INT4:
-			return bf_hash_word((uint64) (int64) DatumGetInt32(value), before);
-		case KEY_INT8:
-			return bf_hash_word((uint64) DatumGetInt64(value), before);
-		case KEY_OTHER:
-			break;
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
 	}
-	return bf_hash_word(DatumGetUInt32(FunctionCall1Coll(&key->function, key->collation, value)), before);
+}
+
+/* A key as a number: an integer, or the 32 bits of a hash function. */
+static inline uint64
+number_of_key(KeyHash *key, Datum value)
+{
+	if (key->kind != KEY_OTHER)
+		return (uint64) integer_of_key(key->kind, value);
+	return DatumGetUInt32(FunctionCall1Coll(&key->function, key->collation, value));
 }
 
 /*
- * The hash of a row's keys, whose columns the slot has ready.  False if one is null: then
- * the row matches nothing, because the join's operators are strict.
+ * What a filter takes of a row, whose columns the slot has ready: the hash of its keys, or a
+ * single key.  False if one is null: then the row matches nothing, because the join's
+ * operators are strict.
  */
 static inline bool
-hash_keys(KeyHash *keys, int nkeys, const TupleTableSlot *slot, uint64 *hash)
+take_keys(const JoinFilter *filter, KeyHash *keys, const TupleTableSlot *slot, uint64 *result)
 {
-	*hash = 0;
-	for (int i = 0; i < nkeys; i++)
+	*result = 0;
+	for (int i = 0; i < filter->nkeys; i++)
 	{
 		int			column = keys[i].column - 1;
+		uint64		number;
 
 		if (slot->tts_isnull[column])
 			return false;
-		*hash = hash_key(&keys[i], slot->tts_values[column], *hash);
+		number = number_of_key(&keys[i], slot->tts_values[column]);
+		*result = filter->single ? number : bf_hash_word(number, *result);
 	}
 	return true;
 }
@@ -351,6 +366,24 @@ typedef struct Place
 	List	   *keys;			/* in terms of the scan */
 } Place;
 
+/* What a node does with rows of the outer side. */
+typedef enum WorkKind
+{
+	WORK_NODE,					/* passes them on */
+	WORK_APPEND,
+	WORK_KEEP,					/* sorts, groups or hashes them */
+	WORK_GATHER					/* a worker sends them */
+} WorkKind;
+
+/* Work on so many rows, which a filter saves if it drops them first. */
+typedef struct Work
+{
+	double		rows;
+	double		price;			/* of a row */
+} Work;
+
+#define MAX_WORKS	16
+
 /* What is known of the way from a join down to the scans. */
 typedef struct Way
 {
@@ -361,20 +394,20 @@ typedef struct Way
 	bool		peeked;			/* a join on the way may read a row and stop */
 	Plan	   *gather;			/* whose child is on the way */
 	double		processes;		/* that run what is on the way, 0 for one */
+	double		loops;			/* of nested loops around it, 0 for one */
 	bool		blocking;		/* a node reads all rows before it returns one */
-	double		node_rows;		/* that nodes on the way read */
-	double		kept_rows;		/* of these, by sorts, groups and hashes */
-	double		lower_joins;	/* price of hash joins, not in node_rows */
-	double		gathered_rows;	/* that workers send */
+	int			nworks;
+	Work		works[MAX_WORKS];
 	double		scan_rows;		/* of all places, in all processes */
 	List	   *places;
 } Way;
 
-/* The rows of a plan on the way, in all processes. */
+/* The rows of a plan on the way, in all processes and loops. */
 extern double rows_of(const Way *way, const Plan *plan);
 
-/* What a hash join spends on all its outer rows. */
-extern double price_of_join(const Way *way, const Join *join);
+/* Adds what a node, or a hash join, on the way does with its rows. */
+extern void add_work(Way *way, WorkKind kind, double rows);
+extern void add_join_work(Way *way, const Join *join);
 
 /* Collects the places where a filter drops rows of a join's outer side. */
 extern void find_places(Way *way, Plan *outer);
@@ -403,6 +436,7 @@ typedef struct Candidate
 	int			jit_flags;		/* of the statement */
 	double		keys;			/* inner rows, of all processes that share */
 	double		build_price;	/* of an inner row */
+	double		probe_price;	/* of a row, but for the columns before the key */
 	double		fixed_price;	/* for any number of rows that are probed */
 	double		price;			/* of a row that is probed */
 	double		saving;			/* of one that is dropped */
@@ -413,11 +447,11 @@ typedef struct Candidate
 	double		rank;			/* the least first */
 } Candidate;
 
-/* Fills in the prices. */
-extern void price_candidate(Candidate *candidate);
+/* Fills in the prices, and may it then pay, if others leave it a part of the rows? */
+extern bool may_pay(Candidate *candidate);
 
 /* Should a filter pay if others leave it this share of the rows? */
-extern bool should_pay(const Candidate *candidate, double left);
+extern bool should_pay(Candidate *candidate, double left);
 
 /* The column that an expression is but for its type's name, or NULL. */
 extern Var *plain_column(Node *expression);

@@ -271,7 +271,21 @@ may_build_first(const Sides *sides)
 		(join_filters == JOIN_FILTERS_FORCE || hash->total_cost <= SHORTCUT_SHARE * outer->total_cost);
 }
 
-/* The filter of these keys, or NULL if it is not possible, or should not pay. */
+/* Do workers run a scan on the way, and so have a copy of the filter? */
+static bool
+has_gather(const Way *way)
+{
+	ListCell   *cell;
+
+	foreach(cell, way->places)
+	{
+		if (((const Place *) lfirst(cell))->gather != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* The filter of these keys, or NULL if it is not possible, or can not pay. */
 static Candidate *
 try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
 {
@@ -292,11 +306,10 @@ try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
 		way->parameters = NULL;
 	}
 	find_places(way, sides->outer);
-	candidate->once = may_vary && !sides->runs_again && (way->blocking || way->gathered_rows > 0);
+	candidate->once = may_vary && !sides->runs_again && (way->blocking || has_gather(way));
 	if (way->places == NIL || (way->blocking && !may_build_first(sides)))
 		return NULL;
-	price_candidate(candidate);
-	return should_pay(candidate, 1) ? candidate : NULL;
+	return may_pay(candidate) ? candidate : NULL;
 }
 
 /* Does a hash join drop outer rows without a match? */
@@ -486,25 +499,38 @@ depend_on_function(PlannedStmt *stmt, Oid function)
  * of a scan fewer rows.  Scans of partitions have the same filters as the first one, as a
  * rule.
  */
+static bool
+insert_some(Walk *walk)
+{
+	bool		found = false;
+	ListCell   *cell;
+
+	foreach(cell, walk->candidates)
+	{
+		Candidate  *candidate = lfirst(cell);
+		const Place *first = linitial(candidate->way.places);
+
+		if (!should_pay(candidate, walk->left[first->scan->plan_node_id]))
+			continue;
+		insert_filter(walk, candidate);
+		walk->candidates = foreach_delete_current(walk->candidates, cell);
+		found = true;
+	}
+	return found;
+}
+
+/* A filter may pay only after others have been inserted: then most rows that it probes reach its join. */
 static void
 insert_filters(Walk *walk)
 {
-	ListCell   *cell;
-
 	if (walk->candidates == NIL)
 		return;
 	walk->left = palloc((walk->last_node_id + 1) * sizeof(double));
 	for (int i = 0; i <= walk->last_node_id; i++)
 		walk->left[i] = 1;
 	list_sort(walk->candidates, compare_ranks);
-	foreach(cell, walk->candidates)
-	{
-		const Candidate *candidate = lfirst(cell);
-		const Place *first = linitial(candidate->way.places);
-
-		if (should_pay(candidate, walk->left[first->scan->plan_node_id]))
-			insert_filter(walk, candidate);
-	}
+	while (insert_some(walk))
+		;
 	depend_on_function(walk->stmt, walk->probe);
 }
 

@@ -22,6 +22,7 @@
 #include "utils/syscache.h"
 
 #define PROBE_PRICE			20	/* of a row with an integer */
+#define EXACT_PROBE_PRICE	12	/* if the integers are dense */
 #define COLUMN_PRICE		2.5 /* of a column that only the probe needs */
 #define FIXED_COLUMN_PRICE	1	/* of one whose length its type tells */
 #define LARGE_PROBE_PRICE	60	/* by a filter that fast caches do not hold */
@@ -41,12 +42,14 @@
 #define LARGE_JOIN_SAVES	300 /* by a table beyond the caches, or on disk */
 #define MERGE_SAVES			60
 #define NODE_SAVES			60	/* for each node that the row does not reach */
-#define GATHER_SAVES	150		/* a worker sends no row to the leader */
-#define BLOCKING_SAVES		150 /* one of them sorts, groups or hashes */
+#define APPEND_SAVES		40	/* with the projection of the scan below */
+#define GATHER_SAVES		150 /* a worker sends no row to the leader */
+#define KEEPING_SAVES		210 /* one of them sorts, groups or hashes */
 #define MOST_PASSING		0.8 /* share of the rows, at most */
 #define LEAST_GAIN			3	/* of each row, to place a filter */
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
 #define LEAST_GUESS			0.1 /* share, by may_guess() */
+#define LEAST_LEFT			0.1 /* share that other filters are trusted to leave */
 #define NEARLY_UNIQUE		(-0.9)	/* stadistinct, a negated share */
 #define PROCESSES			2	/* that run a parallel scan, as a rule */
 #define MERGE_RATIO			10	/* of outer to inner rows: see may_guess() */
@@ -85,13 +88,60 @@ price_of_hashes(const JoinKeys *keys)
 	return price;
 }
 
+static double
+rows_of_table(Oid table)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+	double		rows;
+
+	if (!HeapTupleIsValid(tuple))
+		return 0;
+	rows = Max(0, ((Form_pg_class) GETSTRUCT(tuple))->reltuples);
+	ReleaseSysCache(tuple);
+	return rows;
+}
+
+/*
+ * Will the filter be a set of integers?  Their range is taken for the number of rows in their
+ * table, as if these were numbered.
+ */
+static bool
+is_probably_exact(const Candidate *candidate)
+{
+	const JoinKeys *keys = candidate->way.keys;
+	const Plan *inner = candidate->sides.inner;
+	const Plan *child = outerPlan(inner);
+	List	   *source;
+
+	if (list_length(keys->inner) != 1 || inner->parallel_aware || !is_integer_hash(linitial_oid(keys->inner_hashes)) ||
+		!is_integer_hash(linitial_oid(keys->outer_hashes)) || !(IsA(child, SeqScan) || IsA(child, IndexScan)))
+		return false;
+	source = through_targets(child, keys->inner);
+	return source != NIL &&
+		is_dense(rows_of_table(rt_fetch(plain_column(linitial(source))->varno, candidate->rtable)->relid), candidate->keys);
+}
+
 /* A filter beyond the fast caches waits for memory. */
 static double
-price_of_probe(double keys, double hashes)
+price_of_probe(const Candidate *candidate, double hashes)
 {
-	Size		bytes = (Size) blocks_for_keys(keys, MaxAllocHugeSize) * BF_BLOCK_BYTES;
+	Size		bytes = (Size) blocks_for_keys(candidate->keys, MaxAllocHugeSize) * BF_BLOCK_BYTES;
 
-	return hashes + (bytes > LARGE_FILTER ? LARGE_PROBE_PRICE : PROBE_PRICE);
+	if (bytes > LARGE_FILTER)
+		return hashes + LARGE_PROBE_PRICE;
+	return hashes + (is_probably_exact(candidate) ? EXACT_PROBE_PRICE : PROBE_PRICE);
+}
+
+/*
+ * How many of a node's rows there are for one that the scans let through.  Other filters leave
+ * this share of the scans' rows, and are taken to drop none that reaches the node.
+ */
+static double
+rows_for_one(const Way *way, double rows, double left)
+{
+	double		ratio = rows / Max(1, way->scan_rows);
+
+	return Min(Max(1, ratio), ratio / left);
 }
 
 /*
@@ -99,7 +149,7 @@ price_of_probe(double keys, double hashes)
  * that for rows that reach it, and a scan that computes its result for all.
  */
 static double
-price_of_columns(const Candidate *candidate)
+price_of_columns(const Candidate *candidate, double left)
 {
 	const Place *place = linitial(candidate->way.places);
 	const List *columns = place->scan->targetlist;
@@ -111,7 +161,7 @@ price_of_columns(const Candidate *candidate)
 	for (int i = last_column_of(place->scan->qual); i < last; i++)
 		price += get_typlen(exprType((Node *) list_nth_node(TargetEntry, columns, i)->expr)) > 0 ?
 			FIXED_COLUMN_PRICE : COLUMN_PRICE;
-	return price * Max(0, 1 - candidate->sides.outer->plan_rows / Max(1, candidate->way.scan_rows));
+	return price * Max(0, 1 - rows_for_one(&candidate->way, candidate->sides.outer->plan_rows, left));
 }
 
 /* The look-up of a row in a hash table. */
@@ -130,12 +180,42 @@ price_of_lookup(const Plan *hash)
 	return rows > FEW_ROWS ? TINY_JOIN_SAVES : EMPTY_JOIN_SAVES;
 }
 
-/* A row that is returned takes as long as a look-up in a tiny table on top. */
-double
-price_of_join(const Way *way, const Join *join)
+/* A way of more nodes than there is room for counts the rest as the last one. */
+static void
+add_price(Way *way, double rows, double price)
 {
-	return price_of_lookup(innerPlan(join)) * rows_of(way, outerPlan(join)) +
-		(NODE_SAVES - TINY_JOIN_SAVES) * rows_of(way, &join->plan);
+	Work	   *last;
+
+	if (way->nworks < MAX_WORKS)
+	{
+		Work		work = {.rows = rows, .price = price};
+
+		way->works[way->nworks++] = work;
+		return;
+	}
+	last = &way->works[MAX_WORKS - 1];
+	last->price += price * rows / Max(1, last->rows);
+}
+
+void
+add_work(Way *way, WorkKind kind, double rows)
+{
+	static const double prices[] = {
+		[WORK_NODE] = NODE_SAVES,
+		[WORK_APPEND] = APPEND_SAVES,
+		[WORK_KEEP] = KEEPING_SAVES,
+		[WORK_GATHER] = GATHER_SAVES,
+	};
+
+	add_price(way, rows, prices[kind]);
+}
+
+/* A row that is returned takes as long as a look-up in a tiny table on top. */
+void
+add_join_work(Way *way, const Join *join)
+{
+	add_price(way, rows_of(way, outerPlan(join)), price_of_lookup(innerPlan(join)));
+	add_price(way, rows_of(way, &join->plan), NODE_SAVES - TINY_JOIN_SAVES);
 }
 
 /*
@@ -143,14 +223,16 @@ price_of_join(const Way *way, const Join *join)
  * below it drop them.
  */
 static double
-saving_of_row(const Candidate *candidate, double hashes)
+saving_of_row(const Candidate *candidate, double hashes, double left)
 {
 	const Way  *way = &candidate->way;
 	const Sides *sides = &candidate->sides;
 	double		in_join = IsA(sides->join, MergeJoin) ? MERGE_SAVES : hashes + price_of_lookup(sides->inner);
+	double		saving = in_join * rows_for_one(way, sides->outer->plan_rows, left);
 
-	return (in_join * sides->outer->plan_rows + NODE_SAVES * way->node_rows + way->lower_joins +
-			BLOCKING_SAVES * way->kept_rows + GATHER_SAVES * way->gathered_rows) / Max(1, way->scan_rows);
+	for (int i = 0; i < way->nworks; i++)
+		saving += way->works[i].price * rows_for_one(way, way->works[i].rows, left);
+	return saving;
 }
 
 /* The statistics of a column of the table that a plan scans; zeros if there are none. */
@@ -269,19 +351,6 @@ price_of_compiling(const Candidate *candidate)
 	return price * ((candidate->jit_flags & (PGJIT_OPT3 | PGJIT_INLINE)) != 0 ? OPTIMIZE_FACTOR : 1);
 }
 
-static double
-rows_of_table(Oid table)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-	double		rows;
-
-	if (!HeapTupleIsValid(tuple))
-		return 0;
-	rows = Max(0, ((Form_pg_class) GETSTRUCT(tuple))->reltuples);
-	ReleaseSysCache(tuple);
-	return rows;
-}
-
 /* The rows that other clauses drop of scans that get a condition of ours. */
 static double
 rows_dropped_before(const Candidate *candidate)
@@ -305,18 +374,15 @@ rows_dropped_before(const Candidate *candidate)
 	return rows;
 }
 
-void
-price_candidate(Candidate *candidate)
+/* The prices that depend on the share of the rows that other filters leave. */
+static void
+price_probes(Candidate *candidate, double left)
 {
-	const Sides *sides = &candidate->sides;
 	double		hashes = price_of_hashes(candidate->way.keys);
 	bool		guess = may_guess(candidate);
 
-	candidate->keys = total_inner_rows(sides->inner);
-	candidate->build_price = BUILD_PRICE + hashes;
-	candidate->price = price_of_probe(candidate->keys, hashes) + price_of_columns(candidate);
-	candidate->fixed_price = price_of_compiling(candidate) + CONDITION_PRICE * rows_dropped_before(candidate);
-	candidate->saving = saving_of_row(candidate, hashes);
+	candidate->price = candidate->probe_price + price_of_columns(candidate, left);
+	candidate->saving = saving_of_row(candidate, hashes, left);
 	candidate->most_passing = Max(0, Min(MOST_PASSING, 1 - candidate->price / candidate->saving));
 	candidate->most_expected = Min(MOST_PASSING, 1 - (candidate->price + LEAST_GAIN) / candidate->saving);
 	candidate->passing = expected_passing(candidate, guess);
@@ -325,16 +391,31 @@ price_candidate(Candidate *candidate)
 }
 
 bool
-should_pay(const Candidate *candidate, double left)
+should_pay(Candidate *candidate, double left)
 {
 	double		share_read = candidate->way.blocking ? 1 : candidate->sides.share_read;
-	double		rows = left * share_read * candidate->way.scan_rows;
+	double		rows = Max(left, LEAST_LEFT) * share_read * candidate->way.scan_rows;
 	double		inner_rows = outerPlan(candidate->sides.inner)->plan_rows;
 
+	price_probes(candidate, left);
 	if (join_filters == JOIN_FILTERS_FORCE)
 		return true;
 	return rows >= join_filter_min_rows && fits_join_filter(inner_rows) &&
 		candidate->passing <= candidate->most_expected &&
 		rows * ((1 - candidate->passing) * candidate->saving - candidate->price) >=
 		inner_rows * candidate->build_price + candidate->fixed_price;
+}
+
+/* At best, all rows that the other filters leave reach the join: no more than do now. */
+bool
+may_pay(Candidate *candidate)
+{
+	const Way  *way = &candidate->way;
+	double		reaching = Min(1, candidate->sides.outer->plan_rows / Max(1, way->scan_rows));
+
+	candidate->keys = total_inner_rows(candidate->sides.inner);
+	candidate->build_price = BUILD_PRICE + price_of_hashes(way->keys);
+	candidate->probe_price = price_of_probe(candidate, price_of_hashes(way->keys));
+	candidate->fixed_price = price_of_compiling(candidate) + CONDITION_PRICE * rows_dropped_before(candidate);
+	return should_pay(candidate, 1) || should_pay(candidate, Max(reaching, 1e-9));
 }

@@ -17,6 +17,7 @@
 
 #define WINDOWS_PER_PAUSE	4	/* at first */
 #define LONGEST_PAUSE		(4 * 1024 * 1024)
+#define PAUSES_OF_SCAN		32	/* at least, if it is judged alone */
 #define PAUSED_PER_PROBE	4	/* rows that cost as much as one probe */
 #define WINDOWS_TO_LOSE		4	/* at most, beside a part of the rows */
 #define ROWS_PER_LOST		64
@@ -127,6 +128,17 @@ lower_joins_built(const ProbeSite *site)
 	return true;
 }
 
+/* Not inlined: the constants of the hash would fill the registers that may_match() needs. */
+static pg_noinline bool
+take_hash(const JoinFilter *filter, KeyHash *keys, const TupleTableSlot *slot, uint64 *hash)
+{
+	if (!take_keys(filter, keys, slot, hash))
+		return false;
+	if (filter->single)
+		*hash = bf_hash_word(*hash, 0);
+	return true;
+}
+
 /*
  * False if the filter proves that no inner row has these keys.  A null key is not judged: it
  * costs the join as little as the probe.
@@ -135,13 +147,26 @@ static inline bool
 may_match(ProbeSite *site, TupleTableSlot *slot)
 {
 	const JoinFilter *filter = site->filter;
-	uint64		hash;
 	bool		result;
 
 	slot_getsomeattrs(slot, site->last_column);
-	if (!hash_keys(site->keys, filter->nkeys, slot, &hash))
-		return false;
-	result = bf_test_all(filter->bits + bf_block_offset(&filter->shape, hash), BF_BLOCK_BITS, JOIN_FILTER_K, hash);
+	if (filter->exact)
+	{
+		int			column = site->keys[0].column - 1;
+
+		if (slot->tts_isnull[column])
+			return false;
+		result = bf_integers_contain(filter->bits, &filter->range,
+									 integer_of_key(site->keys[0].kind, slot->tts_values[column]));
+	}
+	else
+	{
+		uint64		hash;
+
+		if (!take_hash(filter, site->keys, slot, &hash))
+			return false;
+		result = bf_test_all(filter->bits + bf_block_offset(&filter->shape, hash), BF_BLOCK_BITS, JOIN_FILTER_K, hash);
+	}
 	site->judgement->seen++;
 	site->judgement->passed += result;
 	return result;
@@ -214,12 +239,19 @@ lost_too_much(const JoinFilter *filter, const Judgement *judgement)
 	return loss_of(filter, judgement->probed, judgement->dropped) > loss_of(filter, most, 0);
 }
 
+/*
+ * Pauses grow until a window pays.  They stay short beside the scan, since the rows that follow
+ * a run of matching ones are all lost until the pause ends.
+ */
 static void
-start_pause(Judgement *judgement)
+start_pause(ProbeSite *site)
 {
+	Judgement  *judgement = site->judgement;
+	uint32		longest = judgement == &site->own ? Max(first_pause(), site->rows / PAUSES_OF_SCAN) : LONGEST_PAUSE;
+
 	judgement->pause = judgement->next_pause;
 	judgement->probed += judgement->pause / PAUSED_PER_PROBE;
-	judgement->next_pause = Min(judgement->next_pause * 2, LONGEST_PAUSE);
+	judgement->next_pause = Min(judgement->next_pause * 2, longest);
 }
 
 /*
@@ -248,7 +280,7 @@ judge_probe(ProbeSite *site)
 	if (pays)
 		judgement->next_pause = first_pause();
 	else if (judgement->failures > (loss_of(filter, judgement->probed, judgement->dropped) > 0 ? 1 : FAILURES_TO_PAUSE))
-		start_pause(judgement);
+		start_pause(site);
 	if (!pays && lost_too_much(filter, judgement))
 		remove_probe(site);
 }

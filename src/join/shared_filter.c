@@ -30,6 +30,8 @@ struct SharedFilter
 	pg_atomic_uint32 copy;		/* a CopyState */
 	uint32		room;			/* of a copy, in blocks */
 	uint32		nblocks;
+	bool		exact;			/* a copy of integers from this range */
+	bf_range	range;
 };
 
 static inline uint8 *
@@ -79,6 +81,7 @@ initialize_shared_filter(JoinFilter *filter, SharedFilter *shared, int participa
 {
 	pg_atomic_init_u64(&shared->keys, 0);
 	shared->nblocks = shared_blocks(filter, participants);
+	shared->exact = false;
 	reset_shared_filter(shared);
 	attach_shared_filter(filter, shared);
 }
@@ -89,6 +92,8 @@ attach_shared_filter(JoinFilter *filter, SharedFilter *shared)
 	start_join_filter(filter);
 	filter->shared = shared;
 	set_join_filter_bits(filter, bits_of(shared), shared->nblocks);
+	filter->exact = shared->exact;
+	filter->range = shared->range;
 	filter->ready = true;
 }
 
@@ -160,6 +165,8 @@ publish_filter_copy(const JoinFilter *filter, SharedFilter *copy)
 	}
 	memcpy(bits_of(copy), filter->bits, (Size) filter->shape.nblocks * BF_BLOCK_BYTES);
 	copy->nblocks = filter->shape.nblocks;
+	copy->exact = filter->exact;
+	copy->range = filter->range;
 	pg_write_barrier();
 	pg_atomic_write_u32(&copy->copy, COPY_COMPLETE);
 }

@@ -146,7 +146,7 @@ may_keep_rows(const Way *way, const Plan *input)
 double
 rows_of(const Way *way, const Plan *plan)
 {
-	return plan->plan_rows * Max(1, way->processes);
+	return plan->plan_rows * Max(1, way->processes) * Max(1, way->loops);
 }
 
 /* Drops rows in the condition of a scan. */
@@ -199,7 +199,10 @@ descend_children(Way *way, List *plans, List *keys)
 	foreach(cell, plans)
 	{
 		Way			before = *way;
-		Reach		reach = descend(way, lfirst(cell), keys);
+		Reach		reach;
+
+		add_work(way, WORK_APPEND, rows_of(way, lfirst(cell)));
+		reach = descend(way, lfirst(cell), keys);
 
 		some |= reach != REACHES_NONE;
 		all &= reach == REACHES_ALL;
@@ -213,8 +216,7 @@ static void
 count_kept_rows(Way *way, const Plan *input)
 {
 	way->blocking = true;
-	way->node_rows += rows_of(way, input);
-	way->kept_rows += rows_of(way, input);
+	add_work(way, WORK_KEEP, rows_of(way, input));
 }
 
 /*
@@ -295,6 +297,7 @@ descend_join(Way *way, Join *join, List *keys)
 {
 	Plan	   *side = NULL;
 	bool		peeked = way->peeked;
+	double		loops = way->loops;
 	Reach		reach;
 
 	if (are_columns_of(keys, OUTER_VAR) && passes_outer(join->jointype))
@@ -312,12 +315,15 @@ descend_join(Way *way, Join *join, List *keys)
 			return REACHES_NONE;
 		way->peeked = true;
 	}
+	if (IsA(join, NestLoop) && side == innerPlan(&join->plan))
+		way->loops = Max(1, loops) * outerPlan(&join->plan)->plan_rows;
 	if (IsA(join, HashJoin) && side == outerPlan(&join->plan))
-		way->lower_joins += price_of_join(way, join);
+		add_join_work(way, join);
 	else
-		way->node_rows += rows_of(way, side);
+		add_work(way, WORK_NODE, rows_of(way, side));
 	reach = descend(way, side, keys);
 	way->peeked = peeked;
+	way->loops = loops;
 	return reach;
 }
 
@@ -331,7 +337,7 @@ descend_gather(Way *way, Plan *gather, List *keys)
 		return REACHES_NONE;
 	way->gather = gather;
 	way->processes = gather->plan_rows / Max(1, outerPlan(gather)->plan_rows);
-	way->gathered_rows += gather->plan_rows;
+	add_work(way, WORK_GATHER, gather->plan_rows);
 	reach = descend(way, outerPlan(gather), keys);
 	way->gather = NULL;
 	way->processes = 0;

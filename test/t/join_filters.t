@@ -502,7 +502,7 @@ def test_rows_in_order_of_keys():
         (build,) = [node for node in plan if "Join Filter Name" in node]
         ok(dropped_rows[0] <= build["Rows Dropped"] <= dropped_rows[1], f"dropped rows, {name} runs", build)
         same(build["Probes Removed"], removed, f"whether the probe is removed, {name} runs")
-        ok(build["Rows Probed"] < 27000 or not removed, f"it is removed soon, {name} runs", build)
+        ok(build["Rows Probed"] < 33000 or not removed, f"it is removed soon, {name} runs", build)
 
 
 def test_removal_of_alternating_probe():
@@ -589,7 +589,7 @@ def test_order_of_probes():
          "CREATE TABLE named AS SELECT small, 'n' || small AS name FROM star", "ANALYZE named, name_point")  # fmt: skip
     query = """SELECT FROM named JOIN small_point AS s ON s.id = small JOIN name_point AS l USING (name)
         WHERE s.id < {} AND l.id < {}"""
-    for shares, first in ((200, 180), "small"), ((750, 120), "name"):
+    for shares, first in ((200, 180), "small"), ((850, 120), "name"):
         with Session(HASH_ONLY + FORCE) as session:
             (condition,) = [node["Filter"] for node in session.explain(query.format(*shares)) if node.get("Alias") == "named"]
             same(re.findall("small|name", condition)[:1], [first], "a text is probed first only if it drops many more rows")
@@ -623,13 +623,13 @@ def test_least_gain():
          "CREATE TABLE wide_basin AS SELECT 'n' || i AS name, i % 300 AS g FROM generate_series(0, 59999) AS i",
          "ANALYZE flow, basin, twice, unique_basin, pool, pools, wide_basin")  # fmt: skip
     expected = {
-        "flow JOIN unique_basin USING (k) WHERE g < 25": False, "flow JOIN unique_basin USING (k) WHERE g < 18": True,
+        "flow JOIN unique_basin USING (k) WHERE g < 60": False, "flow JOIN unique_basin USING (k) WHERE g < 40": True,
         "flow JOIN pool USING (d) WHERE d < 5": False,
         "flow JOIN basin USING (name) WHERE g < 0": False, "flow JOIN basin USING (name) WHERE g < 15": False,
         "flow JOIN wide_basin USING (name) WHERE g = 0": True,
         "flow JOIN unique_basin AS b ON n = b.k": False, "flow JOIN unique_basin AS b ON n = b.k WHERE g < 18": True,
         "flow JOIN unique_basin AS b ON n = b.k WHERE n > -1 AND g < 80": True,
-        "flow JOIN basin USING (k) WHERE g < 30": False, "flow JOIN twice USING (k) WHERE g < 30": True,
+        "flow JOIN basin USING (k) WHERE g < 60": False, "flow JOIN twice USING (k) WHERE g < 30": True,
         "(SELECT d, count(*) FROM flow GROUP BY d, k) AS f JOIN pools USING (d)": False,
         "(SELECT d, count(*) FROM flow GROUP BY d, k) AS f JOIN pools USING (d) WHERE pools.d % 5 = 0": True,
     }
@@ -756,9 +756,10 @@ def test_late_copy():
     few rows when it comes: what their queues hold."""
     query = "SELECT count(*) FROM wide JOIN (SELECT k FROM {} OFFSET 0) AS w USING (k)"
     settings = WORKERS + "SET parallel_leader_participation = off;"
-    # where the estimate is far too low, there is no room for the filter
+    # where the estimate is far too low, there is no room for the filter; the last key lets it be no set of integers
     for inner, least, most in (("wanted WHERE here(k) < 300", 20000, 29000),
-                               ("wanted, generate_series(1, 40) WHERE here(k) % 1 = 0", 0, 0)):
+            ("(SELECT k FROM wanted, generate_series(1, 40) WHERE here(k) % 1 = 0 UNION ALL SELECT 2000000000) AS u",
+             0, 0)):  # fmt: skip
         both(query.format(inner), settings)
         with Session(settings + FORCE) as session:
             plan = session.explain(query.format(inner), ", ANALYZE, TIMING off")
