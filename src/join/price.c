@@ -310,6 +310,22 @@ null_share(const Candidate *candidate)
 }
 
 /*
+ * The share of its table that the inner side has.  As many of the outer rows should match in a
+ * part of the join's keys, if that refers to the table.
+ */
+static double
+share_of_table(const Candidate *candidate)
+{
+	const Plan *inner = outerPlan(candidate->sides.inner);
+	double		rows;
+
+	if (!IsA(inner, SeqScan) && !IsA(inner, IndexScan) && !IsA(inner, BitmapHeapScan))
+		return UNKNOWN_PASSING;
+	rows = rows_of_table(rt_fetch(((const Scan *) inner)->scanrelid, candidate->rtable)->relid);
+	return rows > 0 ? Min(1, inner->plan_rows / rows) : UNKNOWN_PASSING;
+}
+
+/*
  * The share of the outer rows with keys that the planner expects to find a match; if it may
  * be guessed, at most one that just pays.  A semi- or anti-join that merges returns rows of
  * its inner side, which say nothing of the outer ones.
@@ -325,7 +341,7 @@ expected_passing(const Candidate *candidate, bool guess)
 	if (IsA(join, MergeJoin) && (join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI))
 		share = 1;
 	if (list_length(candidate->way.keys->outer) < sides->nkeys)
-		share = Max(share, UNKNOWN_PASSING);
+		share = Max(share, share_of_table(candidate));
 	if (guess)
 		share = Min(share, Max(LEAST_GUESS, candidate->most_expected));
 	return share;
