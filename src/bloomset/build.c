@@ -20,6 +20,7 @@
 #include "commands/progress.h"
 #include "lib/hyperloglog.h"
 #include "miscadmin.h"
+#include "pg/index_method.h"
 #include "pg/memory.h"
 #include "utils/backend_progress.h"
 #include "utils/builtins.h"
@@ -39,13 +40,6 @@
 
 /* In elements: the block of each is a cache miss. */
 #define PREFETCH_DISTANCE	16
-
-/*
- * An index of more bytes may have so many times what the values in its table need.  To
- * expect more is a slip of the pen, which would fill the disk.
- */
-#define UNQUESTIONED_BYTES	((uint64) 1 << 30)
-#define MAX_RESERVE			64
 
 /* The phases that pg_stat_progress_create_index shows. */
 #define PHASE_SCAN		(PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE + 1)
@@ -297,13 +291,6 @@ static uint64
 bytes_of(const BloomsetMeta *meta)
 {
 	return (uint64) (meta->generation[0].first + pages_of(&meta->generation[0])) * BLCKSZ;
-}
-
-/* As pg_size_pretty() shows a size. */
-static char *
-pretty_size(uint64 bytes)
-{
-	return text_to_cstring(DatumGetTextPP(DirectFunctionCall1(pg_size_pretty, Int64GetDatum((int64) bytes))));
 }
 
 pg_noreturn static void

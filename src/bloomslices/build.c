@@ -12,8 +12,8 @@
 #include "bloomslices/bloomslices.h"
 #include "catalog/index.h"
 #include "miscadmin.h"
+#include "pg/index_method.h"
 #include "storage/buffile.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "value/stored_value.h"
 
@@ -27,13 +27,6 @@
 
 /* A slab of slices takes no more, a list can. */
 #define BATCH_ROWS		(BF_TILE_ROWS * BF_MOST_TILES)
-
-/*
- * An index of more bytes may have so many times what the filters take by themselves.  To
- * expect more is a slip of the pen, which would fill the disk.
- */
-#define UNQUESTIONED_BYTES	((uint64) 1 << 30)
-#define MAX_RESERVE			64
 
 typedef struct Sample
 {
@@ -297,13 +290,6 @@ write_rows(Build *build)
 	build->nruns = 0;
 	build->nmemory = 0;
 	list->n = 0;
-}
-
-/* As pg_size_pretty() shows a size. */
-static char *
-pretty_size(uint64 bytes)
-{
-	return text_to_cstring(DatumGetTextPP(DirectFunctionCall1(pg_size_pretty, Int64GetDatum((int64) bytes))));
 }
 
 /*

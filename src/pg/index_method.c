@@ -60,3 +60,9 @@ validate_seed(const char *seed)
 	if (seed != NULL)
 		(void) parse_seed(seed);
 }
+
+char *
+pretty_size(uint64 bytes)
+{
+	return text_to_cstring(DatumGetTextPP(DirectFunctionCall1(pg_size_pretty, Int64GetDatum((int64) bytes))));
+}

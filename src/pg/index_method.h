@@ -24,4 +24,14 @@ extern uint64 parse_seed(const char *seed);
 /* An error if it is not NULL and no seed. */
 extern void validate_seed(const char *seed);
 
+/*
+ * A build refuses storage parameters by which an index above UNQUESTIONED_BYTES takes more than
+ * MAX_RESERVE times what its table needs: they are wrong, and would fill the disk.
+ */
+#define UNQUESTIONED_BYTES	((uint64) 1 << 30)
+#define MAX_RESERVE			64
+
+/* As pg_size_pretty() shows a size. */
+extern char *pretty_size(uint64 bytes);
+
 #endif							/* BF_INDEX_METHOD_H */
