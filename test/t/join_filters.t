@@ -177,6 +177,30 @@ def test_other_groups():
               JOIN word AS o ON q.w COLLATE "C" = o.w COLLATE "C" """, filtered=None)[0], ["a|3|a"], "groups of another equality than that of the join")  # fmt: skip
 
 
+def test_sets_of_integers():
+    """Fails if a set of integers lacks one at its ends, or has one beyond, up to the ends of a type, in any width."""
+    ends = {"smallint": 2 ** 15, "int": 2 ** 31, "bigint": 2 ** 63}
+    for kind, end in ends.items():
+        values = {v for middle in (-end, -1000, 0, 3000, end - 1) for v in range(middle - 70, middle + 70) if -end <= v < end}
+        each(f"CREATE TABLE {kind}_values (k {kind})",
+             f"INSERT INTO {kind}_values SELECT unnest('{{{','.join(map(str, sorted(values)))}}}'::bigint[])",
+             f"ANALYZE {kind}_values")  # fmt: skip
+    keys = {f"k >= {low} AND k < {high}" for end in ends.values()
+            for low, high in ((-end, 5 - end), (end - 5, end), (-1010, -990), (0, 1), (-end, end))}  # fmt: skip
+    keys |= {"k % 7 = 3", f"k = {-2 ** 63} OR k = {2 ** 63 - 1}", "k IN (-1, 0, 3000)", "k IS NULL"}
+    with Session(HASH_ONLY) as session:
+        for outer in ends:
+            for inner in ends:
+                query = " UNION ALL ".join(f"""SELECT {number}, count(*), sum(o.k::numeric) FROM {outer}_values AS o
+                    JOIN (SELECT k FROM {inner}_values WHERE {key} OFFSET 0) AS i ON o.k = i.k"""
+                    for number, key in enumerate(sorted(keys)))  # fmt: skip
+                session.ask("SET bloomtype.join_filters = off")
+                expected = session.ask(query)
+                session.ask(FORCE + "SET bloomtype.join_filter_window = 100000")
+                same(session.ask(query), expected, f"{outer} joins {inner}")
+                ok(dropped(session.explain(query, ", ANALYZE, TIMING off")) > 1000, "and rows are dropped")
+
+
 def test_equal_values():
     """Fails if values that SQL takes for equal have different hashes."""
     pairs = [("smallint", "-1", "bigint", "-1"), ("int", "-5", "smallint", "-5"), ("numeric", "1.0", "numeric", "1.000"),
@@ -872,8 +896,8 @@ def test_explain():
         same(removed, ["1"] * (1 + at_scan), "a probe that was removed, in XML")
 
 
-run(test_half_groups, test_other_groups, test_equal_values, test_changing_inner_side, test_unordered_inner_side,
-    test_workers_on_the_inner_side, test_chain_of_subqueries, test_subplan_of_many_partitions, test_expensive_keys,
+run(test_half_groups, test_other_groups, test_sets_of_integers, test_equal_values, test_changing_inner_side,
+    test_unordered_inner_side, test_workers_on_the_inner_side, test_chain_of_subqueries, test_subplan_of_many_partitions, test_expensive_keys,
     test_security_barrier, test_merge_joins, test_end_of_merge_join, test_end_of_nested_loop, test_empty_inner_side,
     test_unhashable_elements, test_reevaluated_rows, test_cached_plans, test_cursors, test_cursor_of_another_role,
     test_small_scans, test_removal_beside_subplan, test_rows_in_order_of_keys, test_removal_of_alternating_probe,
