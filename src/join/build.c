@@ -70,8 +70,8 @@ list_of_plan(const FilterPlan *plan)
 	List	   *numbers = list_make5_int(plan->parameter, plan->rows, plan->most_passing,
 										 plan->once, plan->whole);
 
-	return list_make4(lappend_int(numbers, plan->build_first), plan->outer_hashes, plan->inner_hashes,
-					  plan->collations);
+	numbers = lappend_int(lappend_int(numbers, plan->build_first), plan->loops);
+	return list_make4(numbers, plan->outer_hashes, plan->inner_hashes, plan->collations);
 }
 
 FilterPlan
@@ -86,6 +86,7 @@ plan_of_passing_scan(const CustomScan *plan)
 		.once = lfourth_int(numbers),
 		.whole = list_nth_int(numbers, 4),
 		.build_first = list_nth_int(numbers, 5),
+		.loops = list_nth_int(numbers, 6),
 		.outer_hashes = lsecond(list),
 		.inner_hashes = lthird(list),
 		.collations = lfourth(list),

@@ -21,11 +21,12 @@
 #define LEAST_BITS_PER_KEY	5	/* a third of the absent keys pass */
 
 /*
- * The most bits of an exact set of integers.  A test costs a fourth of that of a hash while
- * the set stays in fast caches, so that it may have more bits than a filter.
+ * The most bits of an exact set of integers, if a filter would not have as many.  A test costs
+ * half of that of a hash while the set stays in fast caches.
  */
 #define BITS_PER_INTEGER	64
 #define LEAST_MOST_BITS		131072
+#define MOST_SPARSE_BITS	(8 * 1024 * 1024)
 
 #define FIRST_CHUNK			256
 #define LATER_CHUNKS		8192
@@ -318,21 +319,23 @@ shrink_bits(JoinFilter *filter)
 bool
 is_dense(double range, double keys)
 {
-	return range <= Max(keys * BITS_PER_INTEGER, LEAST_MOST_BITS);
+	return range <= Max(keys * BITS_PER_KEY, LEAST_MOST_BITS) ||
+		range <= Min(keys * BITS_PER_INTEGER, MOST_SPARSE_BITS);
 }
 
 /* Begins a set of integers, if that is small enough.  Copies may have no room for more than a filter. */
 static bool
 start_integers(JoinFilter *filter)
 {
-	uint64		bits_per_key = filter->copies == NIL ? BITS_PER_INTEGER : BITS_PER_KEY;
-	uint64		last;
+	double		bits;
 
 	if (!filter->single || filter->keys == 0)
 		return false;
-	last = bf_range_last(&filter->range);
-	filter->exact = last < Max(filter->keys * bits_per_key, LEAST_MOST_BITS) &&
-		allocate_bits(filter, (uint32) (last / BF_BLOCK_BITS + 1));
+	bits = (double) bf_range_last(&filter->range) + 1;
+	if (filter->copies != NIL && bits > Max(filter->keys * BITS_PER_KEY, LEAST_MOST_BITS))
+		return false;
+	filter->exact = is_dense(bits, filter->keys) &&
+		allocate_bits(filter, (uint32) ceil(bits / BF_BLOCK_BITS));
 	return filter->exact;
 }
 

@@ -65,6 +65,7 @@ typedef struct FilterPlan
 	List	   *collations;
 	int			rows;			/* expected keys, in thousands, rounded up */
 	int			most_passing;	/* of 1000 rows, for the probe to pay */
+	int			loops;			/* that nested loops are expected to make of the scans, at least 1 */
 	bool		once;			/* only right if the join is run once */
 	bool		whole;			/* filters all rows of a scan or none */
 	bool		build_first;	/* before the join reads an outer row */
@@ -128,7 +129,7 @@ typedef struct JoinFilter
 	uint8	   *bits;			/* aligned to a cache line */
 	bf_shape	shape;
 	MemoryContext memory;		/* of bits and chunks */
-	HashChunk  *chunks;			/* hashes, until the number of keys is known */
+	HashChunk  *chunks;			/* hashes, or single keys, until their number is known */
 	int			nstaged;		/* or that the bits get next */
 	uint64		staged[STAGED_HASHES];
 	uint64		keys;			/* added, not distinct */
@@ -177,7 +178,7 @@ extern void initialize_filter_copy(JoinFilter *filter, SharedFilter *copy);
 extern void publish_filter_copy(const JoinFilter *filter, SharedFilter *copy);
 extern bool receive_filter_copy(JoinFilter *filter);
 
-/* Does hash_key() hash the keys of a hash function itself? */
+/* Do we hash the keys of a hash function ourselves, as integers? */
 extern bool is_integer_hash(Oid function);
 
 /* The keys of one side of a join, which are these columns of its rows.  Returns the last column. */
@@ -193,6 +194,7 @@ integer_of_key(KeyKind kind, Datum value)
 		case KEY_INT4:
 			return DatumGetInt32(value);
 		default:
+			Assert(kind == KEY_INT8);
 			return DatumGetInt64(value);
 	}
 }
@@ -363,6 +365,7 @@ typedef struct Place
 {
 	Plan	   *scan;
 	Plan	   *gather;			/* above it, or NULL */
+	double		loops;			/* that nested loops make of it, at least 1 */
 	List	   *keys;			/* in terms of the scan */
 } Place;
 
@@ -379,6 +382,7 @@ typedef enum WorkKind
 typedef struct Work
 {
 	double		rows;
+	double		part;			/* of Way.scan_rows: those of one child of an Append, otherwise 0 */
 	double		price;			/* of a row */
 } Work;
 
@@ -426,6 +430,9 @@ typedef struct Sides
 	bool		runs_again;		/* the executor may run the join several times */
 } Sides;
 
+/* Of a scan's rows, that filters are expected to leave at least. */
+#define LEAST_SHARE		1e-9
+
 /* A filter that is possible. */
 typedef struct Candidate
 {
@@ -450,7 +457,7 @@ typedef struct Candidate
 /* Fills in the prices, and may it then pay, if others leave it a part of the rows? */
 extern bool may_pay(Candidate *candidate);
 
-/* Should a filter pay if others leave it this share of the rows? */
+/* Prices a filter if others leave it this share of the rows, above 0: should it pay? */
 extern bool should_pay(Candidate *candidate, double left);
 
 /* The column that an expression is but for its type's name, or NULL. */

@@ -96,7 +96,8 @@ set_conditions(ProbedCondition *condition, List *rest)
 
 /*
  * The joins are those of Linking.  The way of a filter of whole groups has none, but for a
- * Parallel Hash that is run without workers: it may read on.
+ * Parallel Hash that is run without workers: it may read on.  A filter whose join is not linked
+ * is never used.
  */
 static void
 link_scan(PlanState *scan, const List *joins)
@@ -124,8 +125,14 @@ link_scan(PlanState *scan, const List *joins)
 		site->lower_joins = filter->plan->whole ? NIL : list_copy_tail(joins, filter->depth);
 		start_probe(site, filter, as_probe(lfirst(cell)));
 	}
-	if (condition != NULL)
-		set_conditions(condition, rest);
+	if (condition == NULL)
+		return;
+	set_conditions(condition, rest);
+	for (int i = 0; i < condition->nsites; i++)
+	{
+		if (condition->sites[i].filter->above == NULL)
+			remove_probe(&condition->sites[i]);
+	}
 }
 
 /*

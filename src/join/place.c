@@ -36,7 +36,7 @@ typedef struct Walk
 	List	   *init_plans;		/* SubPlans */
 	Bitmapset  *steady;			/* parameters that never change */
 	Bitmapset  *once;			/* ids of the InitPlans and CTEs that are run once */
-	List	   *candidates;		/* that should pay alone, or are forced */
+	List	   *candidates;		/* that may pay, or are forced */
 	double	   *left;			/* share of a scan's rows, by plan_node_id */
 } Walk;
 
@@ -183,6 +183,7 @@ plan_filter(const Candidate *candidate, int parameter)
 		.inner_hashes = way->keys->inner_hashes,
 		.collations = way->keys->collations,
 		.rows = (int) Min(1e6, ceil(candidate->keys / 1000)),
+		.loops = (int) Min(1e6, ceil(((const Place *) linitial(way->places))->loops)),
 		.most_passing = (int) (1000 * candidate->most_passing),
 		.once = candidate->once,
 		.whole = way->whole,
@@ -245,7 +246,8 @@ insert_filter(Walk *walk, const Candidate *candidate)
 	{
 		Place	   *place = lfirst(cell);
 
-		walk->left[place->scan->plan_node_id] *= candidate->leaves;
+		walk->left[place->scan->plan_node_id] =
+			Max(LEAST_SHARE, walk->left[place->scan->plan_node_id] * candidate->leaves);
 		add_condition(place, parameter, walk->probe);
 		if (place->gather != NULL)
 			insert_copy(walk, place->gather, &filter);
@@ -285,13 +287,13 @@ has_gather(const Way *way)
 	return false;
 }
 
-/* The filter of these keys, or NULL if it is not possible, or can not pay. */
+/* The filter of these keys, or NULL if it is not possible, or cannot pay. */
 static Candidate *
 try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
 {
 	Candidate  *candidate = palloc0(sizeof(Candidate));
 	Way		   *way = &candidate->way;
-	bool		may_vary = may_change(walk->stmt, sides->inner);
+	bool		may_vary = sides->runs_again && may_change(walk->stmt, sides->inner);
 
 	candidate->sides = *sides;
 	candidate->rtable = walk->stmt->rtable;
@@ -299,14 +301,14 @@ try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
 	way->keys = keys;
 	way->parameters = bms_difference(sides->inner->extParam, walk->steady);
 	way->changing = !bms_is_empty(way->parameters);
-	if (may_vary && sides->runs_again)
+	if (may_vary)
 	{
 		/* at any rescan, not only with its parameters */
 		way->changing = true;
 		way->parameters = NULL;
 	}
 	find_places(way, sides->outer);
-	candidate->once = may_vary && !sides->runs_again && (way->blocking || has_gather(way));
+	candidate->once = !sides->runs_again && (way->blocking || has_gather(way)) && may_change(walk->stmt, sides->inner);
 	if (way->places == NIL || (way->blocking && !may_build_first(sides)))
 		return NULL;
 	return may_pay(candidate) ? candidate : NULL;
@@ -497,7 +499,7 @@ depend_on_function(PlannedStmt *stmt, Oid function)
 /*
  * The filter that drops most for the price of its probe comes first, and leaves the others
  * of a scan fewer rows.  Scans of partitions have the same filters as the first one, as a
- * rule.
+ * rule.  Is any of those that are left inserted?
  */
 static bool
 insert_some(Walk *walk)

@@ -5,11 +5,18 @@
 #include "pg/pg_compat.h"
 
 #include "access/sysattr.h"
+#include "access/transam.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "join/join_filter.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 /* The children of a plan; not the plans behind its subplans and InitPlans. */
 List *
@@ -67,6 +74,7 @@ find_in_subplan(const Search *search, int plan_id)
 {
 	const Plan *plan = list_nth(search->stmt->subplans, plan_id - 1);
 
+	Assert(!search->any_change);
 	if (plan == NULL || bms_is_member(plan_id, *search->clean))
 		return false;
 	if (find_in_plan(search, plan))
@@ -86,25 +94,58 @@ find_subplan(Node *node, void *context)
 }
 
 /*
- * Does an expression read what may differ between two runs for the same row?  Another session,
- * or a function of the query, may update or lock the row, which these system columns show.  A
- * subplan is not looked into.
+ * Output functions and quote_ident() read settings, although they count as immutable:
+ * extra_float_digits, bytea_output, IntervalStyle, quote_all_identifiers.
+ */
+static bool
+reads_setting(Oid function, void *context)
+{
+	return function == F_QUOTE_IDENT || get_func_rettype(function) == CSTRINGOID;
+}
+
+/*
+ * May an expression of columns differ between two runs for the same row?  A list of nodes that
+ * do not, with immutable functions: a setting may change while a cursor is open.  Others may
+ * update or lock the row meanwhile, which some system columns show.
  */
 static bool
 find_change(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (IsA(node, Var))
+	switch (nodeTag(node))
 	{
-		int			column = ((const Var *) node)->varattno;
-
-		return column < 0 && column != SelfItemPointerAttributeNumber && column != TableOidAttributeNumber;
+		case T_Var:
+			return ((const Var *) node)->varattno < 0 &&
+				((const Var *) node)->varattno != SelfItemPointerAttributeNumber &&
+				((const Var *) node)->varattno != TableOidAttributeNumber;
+		case T_List:
+		case T_TargetEntry:
+		case T_Const:
+		case T_Param:
+		case T_RelabelType:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+		case T_FuncExpr:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_CaseTestExpr:
+		case T_CoalesceExpr:
+		case T_MinMaxExpr:
+		case T_ArrayExpr:
+		case T_RangeTblFunction:
+			return check_functions_in_node(node, reads_setting, NULL) ||
+				expression_tree_walker(node, find_change, context);
+		default:
+			return true;
 	}
-	return IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) || expression_tree_walker(node, find_change, context);
 }
 
-/* A setting may change while a cursor is open, and then what a stable function returns. */
 static bool
 find_in_expression(const Search *search, const void *expression)
 {
@@ -251,6 +292,69 @@ is_repeatable(const Plan *plan)
 	}
 }
 
+static Oid
+access_method_of(Oid relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Oid			result;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	result = ((Form_pg_class) GETSTRUCT(tuple))->relam;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* Catalogs and sequences have rows that are updated in place: no snapshot keeps what it saw. */
+static bool
+is_steady_table(const PlannedStmt *stmt, Index relation)
+{
+	const RangeTblEntry *entry = rt_fetch(relation, stmt->rtable);
+
+	return entry->relid >= FirstNormalObjectId && access_method_of(entry->relid) == HEAP_TABLE_AM_OID;
+}
+
+/* GIN returns some of the rows, by gin_fuzzy_search_limit.  Nothing is known of others' methods. */
+static bool
+is_steady_index(Oid index)
+{
+	switch (access_method_of(index))
+	{
+		case BTREE_AM_OID:
+		case HASH_AM_OID:
+		case GIST_AM_OID:
+		case SPGIST_AM_OID:
+		case BRIN_AM_OID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Does the table or index that a node reads, if any, have the same rows for the same snapshot? */
+static bool
+reads_same_rows(const PlannedStmt *stmt, const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
+			return is_steady_table(stmt, ((const Scan *) plan)->scanrelid);
+		case T_IndexScan:
+			return is_steady_table(stmt, ((const Scan *) plan)->scanrelid) &&
+				is_steady_index(((const IndexScan *) plan)->indexid);
+		case T_IndexOnlyScan:
+			return is_steady_table(stmt, ((const Scan *) plan)->scanrelid) &&
+				is_steady_index(((const IndexOnlyScan *) plan)->indexid);
+		case T_BitmapIndexScan:
+			return is_steady_index(((const BitmapIndexScan *) plan)->indexid);
+		default:
+			return true;
+	}
+}
+
 static bool
 find_in_plan(const Search *search, const Plan *plan)
 {
@@ -259,7 +363,7 @@ find_in_plan(const Search *search, const Plan *plan)
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	if ((search->any_change && !is_repeatable(plan)) || find_in_expression(search, plan->targetlist) ||
+	if ((search->any_change && !(is_repeatable(plan) && reads_same_rows(search->stmt, plan))) || find_in_expression(search, plan->targetlist) ||
 		find_in_expression(search, plan->qual) || find_in_node(search, plan))
 		return true;
 	foreach(cell, plan->initPlan)

@@ -137,10 +137,11 @@ price_of_probe(const Candidate *candidate, double hashes)
  * this share of the scans' rows, and are taken to drop none that reaches the node.
  */
 static double
-rows_for_one(const Way *way, double rows, double left)
+rows_for_one(const Way *way, double rows, double part, double left)
 {
-	double		ratio = rows / Max(1, way->scan_rows);
+	double		ratio = rows / Max(1, part > 0 ? part : way->scan_rows);
 
+	Assert(left > 0);
 	return Min(Max(1, ratio), ratio / left);
 }
 
@@ -161,7 +162,7 @@ price_of_columns(const Candidate *candidate, double left)
 	for (int i = last_column_of(place->scan->qual); i < last; i++)
 		price += get_typlen(exprType((Node *) list_nth_node(TargetEntry, columns, i)->expr)) > 0 ?
 			FIXED_COLUMN_PRICE : COLUMN_PRICE;
-	return price * Max(0, 1 - rows_for_one(&candidate->way, candidate->sides.outer->plan_rows, left));
+	return price * Max(0, 1 - rows_for_one(&candidate->way, candidate->sides.outer->plan_rows, 0, left));
 }
 
 /* The look-up of a row in a hash table. */
@@ -228,10 +229,10 @@ saving_of_row(const Candidate *candidate, double hashes, double left)
 	const Way  *way = &candidate->way;
 	const Sides *sides = &candidate->sides;
 	double		in_join = IsA(sides->join, MergeJoin) ? MERGE_SAVES : hashes + price_of_lookup(sides->inner);
-	double		saving = in_join * rows_for_one(way, sides->outer->plan_rows, left);
+	double		saving = in_join * rows_for_one(way, sides->outer->plan_rows, 0, left);
 
 	for (int i = 0; i < way->nworks; i++)
-		saving += way->works[i].price * rows_for_one(way, way->works[i].rows, left);
+		saving += way->works[i].price * rows_for_one(way, way->works[i].rows, way->works[i].part, left);
 	return saving;
 }
 
@@ -322,7 +323,7 @@ share_of_table(const Candidate *candidate)
 	if (!IsA(inner, SeqScan) && !IsA(inner, IndexScan) && !IsA(inner, BitmapHeapScan))
 		return UNKNOWN_PASSING;
 	rows = rows_of_table(rt_fetch(((const Scan *) inner)->scanrelid, candidate->rtable)->relid);
-	return rows > 0 ? Min(1, inner->plan_rows / rows) : UNKNOWN_PASSING;
+	return rows > 0 ? Min(1, candidate->keys / rows) : UNKNOWN_PASSING;
 }
 
 /*
@@ -403,7 +404,6 @@ price_probes(Candidate *candidate, double left)
 	candidate->most_expected = Min(MOST_PASSING, 1 - (candidate->price + LEAST_GAIN) / candidate->saving);
 	candidate->passing = expected_passing(candidate, guess);
 	candidate->leaves = guess ? 1 : candidate->passing;
-	candidate->rank = (candidate->price - HASH_MARGIN * hashes) / Max(0.01, 1 - candidate->passing);
 }
 
 bool
@@ -428,10 +428,14 @@ may_pay(Candidate *candidate)
 {
 	const Way  *way = &candidate->way;
 	double		reaching = Min(1, candidate->sides.outer->plan_rows / Max(1, way->scan_rows));
+	double		hashes = price_of_hashes(way->keys);
+	bool		pays;
 
 	candidate->keys = total_inner_rows(candidate->sides.inner);
-	candidate->build_price = BUILD_PRICE + price_of_hashes(way->keys);
-	candidate->probe_price = price_of_probe(candidate, price_of_hashes(way->keys));
+	candidate->build_price = BUILD_PRICE + hashes;
+	candidate->probe_price = price_of_probe(candidate, hashes);
 	candidate->fixed_price = price_of_compiling(candidate) + CONDITION_PRICE * rows_dropped_before(candidate);
-	return should_pay(candidate, 1) || should_pay(candidate, Max(reaching, 1e-9));
+	pays = should_pay(candidate, 1);
+	candidate->rank = (candidate->price - HASH_MARGIN * hashes) / Max(0.01, 1 - candidate->passing);
+	return pays || should_pay(candidate, Max(reaching, LEAST_SHARE));
 }

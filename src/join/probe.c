@@ -65,7 +65,7 @@ start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe)
 {
 	site->filter = filter;
 	site->probe = probe;
-	site->rows = (uint32) Min(site->condition->scan->plan->plan_rows, LONGEST_PAUSE);
+	site->rows = (uint32) Min(site->condition->scan->plan->plan_rows * filter->plan->loops, LONGEST_PAUSE);
 	site->judgement = site->rows < (uint64) join_filter_window * WINDOWS_OF_SCAN ? &filter->judgement : &site->own;
 	if (filter->probes == NIL)
 		start_judgement(&filter->judgement);
@@ -153,6 +153,8 @@ may_match(ProbeSite *site, TupleTableSlot *slot)
 	if (filter->exact)
 	{
 		int			column = site->keys[0].column - 1;
+
+		Assert(filter->single && site->keys[0].kind != KEY_OTHER);
 
 		if (slot->tts_isnull[column])
 			return false;

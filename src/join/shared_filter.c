@@ -82,6 +82,7 @@ initialize_shared_filter(JoinFilter *filter, SharedFilter *shared, int participa
 	pg_atomic_init_u64(&shared->keys, 0);
 	shared->nblocks = shared_blocks(filter, participants);
 	shared->exact = false;
+	shared->range = bf_empty_range;
 	reset_shared_filter(shared);
 	attach_shared_filter(filter, shared);
 }
@@ -163,6 +164,7 @@ publish_filter_copy(const JoinFilter *filter, SharedFilter *copy)
 		pg_atomic_write_u32(&copy->copy, COPY_NEVER);
 		return;
 	}
+	Assert(filter->shape.nblocks <= copy->room);
 	memcpy(bits_of(copy), filter->bits, (Size) filter->shape.nblocks * BF_BLOCK_BYTES);
 	copy->nblocks = filter->shape.nblocks;
 	copy->exact = filter->exact;

@@ -157,6 +157,7 @@ add_place(Way *way, Plan *scan, List *keys)
 
 	place->scan = scan;
 	place->gather = way->gather;
+	place->loops = Max(1, way->loops);
 	place->keys = keys;
 	way->places = lappend(way->places, place);
 	way->scan_rows += rows_of(way, scan);
@@ -189,6 +190,17 @@ descend_subquery(Way *way, SubqueryScan *scan, List *keys)
 	return add_place(way, &scan->scan.plan, keys);
 }
 
+/* A row passes one child, so the work in the first one stands for that in the others. */
+static void
+set_part(Way *way, int first, double rows)
+{
+	for (int i = first; i < way->nworks; i++)
+	{
+		if (way->works[i].part == 0)
+			way->works[i].part = rows;
+	}
+}
+
 static Reach
 descend_children(Way *way, List *plans, List *keys)
 {
@@ -203,11 +215,14 @@ descend_children(Way *way, List *plans, List *keys)
 
 		add_work(way, WORK_APPEND, rows_of(way, lfirst(cell)));
 		reach = descend(way, lfirst(cell), keys);
-
-		some |= reach != REACHES_NONE;
-		all &= reach == REACHES_ALL;
 		if (reach == REACHES_NONE)
 			*way = before;
+		else if (some)
+			way->nworks = before.nworks;
+		else
+			set_part(way, before.nworks, way->scan_rows - before.scan_rows);
+		some |= reach != REACHES_NONE;
+		all &= reach == REACHES_ALL;
 	}
 	return all ? REACHES_ALL : some ? REACHES_SOME : REACHES_NONE;
 }
@@ -245,14 +260,21 @@ descend_agg(Way *way, Agg *agg, List *keys)
 							agg->grpCollations);
 }
 
-/* Into the input of a node that keeps its rows. */
+/* Into the input of a node that keeps its rows, also between the runs of a nested loop. */
 static Reach
 descend_keeping(Way *way, Plan *plan, List *keys)
 {
+	double		loops = way->loops;
+	Reach		reach;
+
 	if (!may_keep_rows(way, outerPlan(plan)))
 		return REACHES_NONE;
+	if (bms_is_empty(outerPlan(plan)->allParam))
+		way->loops = 0;
 	count_kept_rows(way, outerPlan(plan));
-	return descend(way, outerPlan(plan), keys);
+	reach = descend(way, outerPlan(plan), keys);
+	way->loops = loops;
+	return reach;
 }
 
 /* Does a join return each outer row only as part of rows that have its columns? */
@@ -337,7 +359,7 @@ descend_gather(Way *way, Plan *gather, List *keys)
 		return REACHES_NONE;
 	way->gather = gather;
 	way->processes = gather->plan_rows / Max(1, outerPlan(gather)->plan_rows);
-	add_work(way, WORK_GATHER, gather->plan_rows);
+	add_work(way, WORK_GATHER, gather->plan_rows * Max(1, way->loops));
 	reach = descend(way, outerPlan(gather), keys);
 	way->gather = NULL;
 	way->processes = 0;

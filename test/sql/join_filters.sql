@@ -192,6 +192,10 @@ CREATE FUNCTION inner_side(side text) RETURNS TABLE (once boolean, again boolean
 			FROM probing('SELECT (SELECT count(*) FROM ' || text || ' AND s.sum + i.id + shop.id > 0) FROM shop'))
 	FROM query
 $$;
+CREATE SEQUENCE numbers;
+CREATE TABLE tagged AS SELECT i AS id, ARRAY[i % 500] AS tags FROM generate_series(0, 19999) AS i;
+CREATE INDEX ON tagged USING gin (tags);
+ANALYZE tagged;
 SELECT side, found.* FROM unnest(ARRAY[
 	'SELECT id FROM item WHERE kind = 3',
 	'SELECT id FROM item WHERE kind = 3 ORDER BY kind OFFSET 0',
@@ -209,7 +213,12 @@ SELECT side, found.* FROM unnest(ARRAY[
 	'SELECT id FROM item GROUP BY id HAVING sum(kind::float8) > 2',
 	'SELECT id FROM item TABLESAMPLE system (50)',
 	'SELECT id FROM item TABLESAMPLE system (50) REPEATABLE (1)',
+	'SELECT last_value AS id FROM numbers',
+	'SELECT oid::int AS id FROM pg_am',
+	'SELECT id FROM tagged WHERE tags @> ARRAY[3]',
 	'SELECT id FROM item WHERE xmax = 0',
+	'SELECT id FROM item WHERE quote_ident(name) = ''n3''',
+	'SELECT id FROM item WHERE kind::float8::text = ''3''',
 	'SELECT id FROM item WHERE kind::text < current_setting(''work_mem'')',
 	'SELECT id FROM item WHERE kind IN (SELECT kind FROM item LIMIT 2) OFFSET 0',
 	'SELECT id FROM item WHERE kind NOT IN (SELECT kind FROM item LIMIT 900)']) AS side, inner_side(side) AS found;
