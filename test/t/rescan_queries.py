@@ -422,7 +422,9 @@ class Queries:
         if join.answer is None:
             rows = None
         elif shape in ROW_SHAPES:
-            rows = [str(g) for g in range(1, runs + 1) for _ in range(join.size)]
+            # the LEFT JOIN of a loop has a row for no row, too
+            size = max(join.size, shape == "loop")
+            rows = [str(g) for g in range(1, runs + 1) for _ in range(size)]
         else:
             rows = [join.answer] * runs
         return Statement(self.setup, sql, rows, commands)
