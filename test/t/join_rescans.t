@@ -12,7 +12,7 @@ from rescan_queries import EACH, INDEXES, KINDS, Queries, Statement, grown_table
 from session import Session, ask, each, has, run
 from tap import note, ok, same, skip
 
-QUERIES = int(os.environ.get("JOIN_QUERIES", "300"))
+QUERIES = int(os.environ.get("JOIN_QUERIES", "200"))
 SEED = int(os.environ.get("JOIN_SEED", "1"))
 Session.settings = """SET client_min_messages = error; SET statement_timeout = '60s'; SET jit = off;
     SET min_parallel_table_scan_size = 0; SET min_parallel_index_scan_size = 0;
