@@ -192,7 +192,7 @@ typedef struct DirectoryEnd
 {
 	uint64		directory;		/* its number, or 0 */
 	uint32		nfull;			/* its first pages, which are full */
-	uint32		free_page;		/* one of these that may have a free range to use */
+	uint32		free_page;		/* one of these that may have a free range */
 	uint32		free_pages;		/* the others have no free range of more pages */
 	BlockNumber end;			/* the block after all that these have */
 } DirectoryEnd;
@@ -201,8 +201,8 @@ typedef struct DirectoryEnd
 typedef struct Directory
 {
 	SlicesMeta	meta;
-	DirectoryEnd before;		/* its pages are not copied, except free_page; or
-								 * nfull is 0 */
+	DirectoryEnd before;		/* its pages are not copied, except free_page;
+								 * or nfull is 0 */
 	uint32		nslabs;
 	Slab	   *slabs;			/* also SLAB_FREE */
 	uint32	   *used;			/* entries of each page that are copied */

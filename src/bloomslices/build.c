@@ -193,11 +193,12 @@ write_list(Build *build)
 {
 	Entries    *list = &build->without_bits;
 	uint32		npages = (list->n + ROWS_PER_PAGE - 1) / ROWS_PER_PAGE;
+	Slab		new_slab = {.kind = SLAB_LIST, .tiles = npages};
 	Slab	   *slab;
 
 	if (list->n == 0)
 		return;
-	slab = add_slab(build, (Slab) {.kind = SLAB_LIST, .tiles = npages});
+	slab = add_slab(build, new_slab);
 	write_slab(&build->writer, slab, build->shape.nblocks, list->entries, 0, list->n, false, NULL, NULL);
 	list->n = 0;
 }
@@ -391,7 +392,8 @@ build_slices(Relation heap, Relation index, struct IndexInfo *info, IndexBuildRe
 	Build	   *build = palloc0(sizeof(Build));
 	SlicesMeta *meta = palloc0(sizeof(SlicesMeta));
 
-	build->writer = (PageWriter) {.index = index, .next = SLICES_META_PAGE + 1};
+	build->writer.index = index;
+	build->writer.next = SLICES_META_PAGE + 1;
 	build->shape = sample_shape(heap, index, info);
 	build->next_number = 1;
 	build->memory = (Size) maintenance_work_mem * 1024;

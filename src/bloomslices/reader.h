@@ -29,7 +29,7 @@ typedef struct SlabReader
 	const Directory *directory;
 	const Slab *slab;
 	RecentBuffers *recent;
-	Snapshot	snapshot;		/* of a search, which loses no row that it sees */
+	Snapshot	snapshot;		/* of a search, which loses no row of it */
 	Buffer		buffer;			/* locked in shared mode, or invalid */
 	uint32		number;			/* of its page */
 } SlabReader;

@@ -123,7 +123,7 @@ typedef struct JoinFilter
 	bool		ready;			/* holds the whole inner side */
 	bool		spoiled;		/* a row passed before: see FilterPlan.whole */
 	bool		given_up;		/* too many keys for its memory */
-	bool		single;			/* one integer key: it stands for its hash till the bits get it */
+	bool		single;			/* one integer key, staged instead of a hash */
 	bool		exact;			/* the bits are a set of integers */
 	bf_range	range;			/* of single keys */
 	uint8	   *bits;			/* aligned to a cache line */
@@ -392,7 +392,7 @@ typedef struct Work
 typedef struct Way
 {
 	const JoinKeys *keys;
-	bool		changing;		/* the inner side may change while nodes keep rows */
+	bool		changing;		/* the inner side, while nodes keep rows */
 	const Bitmapset *parameters;	/* with which the inner side changes */
 	bool		whole;			/* see FilterPlan */
 	bool		peeked;			/* a join on the way may read a row and stop */
@@ -443,7 +443,7 @@ typedef struct Candidate
 	int			jit_flags;		/* of the statement */
 	double		keys;			/* inner rows, of all processes that share */
 	double		build_price;	/* of an inner row */
-	double		probe_price;	/* of a row, but for the columns before the key */
+	double		probe_price;	/* of a row, without columns before the key */
 	double		fixed_price;	/* for any number of rows that are probed */
 	double		price;			/* of a row that is probed */
 	double		saving;			/* of one that is dropped */

@@ -35,7 +35,7 @@ typedef struct Walk
 	double		scan_rows;		/* of all scans */
 	List	   *init_plans;		/* SubPlans */
 	Bitmapset  *steady;			/* parameters that never change */
-	Bitmapset  *once;			/* ids of the InitPlans and CTEs that are run once */
+	Bitmapset  *once;			/* ids of InitPlans and CTEs that run once */
 	List	   *candidates;		/* that may pay, or are forced */
 	double	   *left;			/* share of a scan's rows, by plan_node_id */
 } Walk;

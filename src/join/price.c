@@ -49,7 +49,7 @@
 #define LEAST_GAIN			3	/* of each row, to place a filter */
 #define UNKNOWN_PASSING		0.5 /* share, for a part of the join's keys */
 #define LEAST_GUESS			0.1 /* share, by may_guess() */
-#define LEAST_LEFT			0.1 /* share that other filters are trusted to leave */
+#define LEAST_LEFT			0.1 /* share that others are trusted to leave */
 #define NEARLY_UNIQUE		(-0.9)	/* stadistinct, a negated share */
 #define PROCESSES			2	/* that run a parallel scan, as a rule */
 #define MERGE_RATIO			10	/* of outer to inner rows: see may_guess() */
