@@ -65,7 +65,7 @@ typedef struct FilterPlan
 	List	   *collations;
 	int			rows;			/* expected keys, in thousands, rounded up */
 	int			most_passing;	/* of 1000 rows, for the probe to pay */
-	int			loops;			/* that nested loops are expected to make of the scans, at least 1 */
+	int			loops;			/* of the scans in nested loops, expected */
 	bool		once;			/* only right if the join is run once */
 	bool		whole;			/* filters all rows of a scan or none */
 	bool		build_first;	/* before the join reads an outer row */
@@ -129,7 +129,7 @@ typedef struct JoinFilter
 	uint8	   *bits;			/* aligned to a cache line */
 	bf_shape	shape;
 	MemoryContext memory;		/* of bits and chunks */
-	HashChunk  *chunks;			/* hashes, or single keys, until their number is known */
+	HashChunk  *chunks;			/* hashes or keys, until all are known */
 	int			nstaged;		/* or that the bits get next */
 	uint64		staged[STAGED_HASHES];
 	uint64		keys;			/* added, not distinct */
@@ -382,7 +382,7 @@ typedef enum WorkKind
 typedef struct Work
 {
 	double		rows;
-	double		part;			/* of Way.scan_rows: those of one child of an Append, otherwise 0 */
+	double		part;			/* scan_rows of one child of an Append, or 0 */
 	double		price;			/* of a row */
 } Work;
 
