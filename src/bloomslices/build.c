@@ -314,6 +314,19 @@ check_reserve(Build *build, const bf_filter *filter)
 				 errhint("Set expected_items to the number of elements for which the filters were made, or reset it.")));
 }
 
+/* Without filters nobody can know: a notice names the size that a slip of the pen would have. */
+static void
+announce_reserve(const Build *build)
+{
+	uint64		bytes = (uint64) slices_shape_option(build->writer.index).nblocks * BF_BLOCK_BYTES;
+
+	if (build->nbits == 0 && bytes > UNQUESTIONED_BYTES / MAX_RESERVE)
+		ereport(NOTICE,
+				(errmsg("bloomslices index \"%s\" takes %s for each filter",
+						RelationGetRelationName(build->writer.index), pretty_size(bytes)),
+				 errdetail("Its expected_items says so, and its table has no filter.")));
+}
+
 static void
 add_row_with_bits(Build *build, RowEntry *entry, const bf_filter *filter)
 {
@@ -398,6 +411,7 @@ build_slices(Relation heap, Relation index, struct IndexInfo *info, IndexBuildRe
 	build->next_number = 1;
 	build->memory = (Size) maintenance_work_mem * 1024;
 	result->heap_tuples = table_index_build_scan(heap, index, info, true, true, add_tuple, build, NULL);
+	announce_reserve(build);
 	write_rows(build);
 	write_list(build);
 	result->index_tuples = build->nrows;

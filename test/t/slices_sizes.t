@@ -89,6 +89,13 @@ def too_wide():
              "10 filters of 114 MB of 100 elements")
         _, state = session.attempt(create.format(100000))
         same(state, "00000", "10 filters of 120 kB are less than 1 GB")
+        session.notices.clear()
+        session.ask("CREATE TABLE no_wide AS TABLE wide WITH NO DATA")
+        session.attempt(create.format(10000).replace("wide", "no_wide"))
+        same(len(session.notices), 0, "no notice of 12 kB for each filter of an empty table")
+        session.ask("DROP INDEX no_wide_f; SET client_min_messages = notice")
+        session.attempt(create.format(100000000).replace("wide", "no_wide"))
+        same([" for each filter" in notice for notice in session.notices], [True], "but one of 114 MB")
 
 
 run(few, more, too_wide)
