@@ -48,6 +48,7 @@ typedef struct CheckedRow
 typedef struct Check
 {
 	Relation	index;
+	bool		is_young;		/* may be younger than the snapshot: see report_row() */
 	MemoryContext row_context;	/* of one row of the table */
 	MemoryContext rows_context; /* emptied if the pass starts over */
 	const Directory *directory;
@@ -56,8 +57,23 @@ typedef struct Check
 } Check;
 
 pg_noreturn static void
+report_unusable(Relation index)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot check index \"%s\"", RelationGetRelationName(index)),
+			 errdetail("It is invalid, or may lack rows that the transaction's snapshot sees.")));
+}
+
+/*
+ * CREATE INDEX CONCURRENTLY does not wait for a snapshot that a session imports while it waits
+ * for others, so that a young index may rightly lack rows that such a snapshot sees.
+ */
+pg_noreturn static void
 report_row(const Check *check, ItemPointer row, const char *detail)
 {
+	if (check->is_young)
+		report_unusable(check->index);
 	ereport(ERROR,
 			(errcode(ERRCODE_INDEX_CORRUPTED),
 			 errmsg("bloomslices index \"%s\" does not agree with row (%u,%u) of its table",
@@ -256,17 +272,12 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 
 /* An index that does not have all rows that the snapshot sees is not wrong. */
 static void
-require_usable(const OwnedIndex *owned, Snapshot snapshot)
+require_usable(const Check *check)
 {
-	const FormData_pg_index *index = owned->index->rd_index;
+	const FormData_pg_index *index = check->index->rd_index;
 
-	if (!index->indisvalid || !index->indisready ||
-		(index->indcheckxmin &&
-		 !TransactionIdPrecedes(HeapTupleHeaderGetXmin(owned->index->rd_indextuple->t_data), snapshot->xmin)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot check index \"%s\"", RelationGetRelationName(owned->index)),
-				 errdetail("It is invalid, or may lack rows that the transaction's snapshot sees.")));
+	if (!index->indisvalid || !index->indisready || (index->indcheckxmin && check->is_young))
+		report_unusable(check->index);
 }
 
 /* Compares the rows that the snapshot sees. */
@@ -288,7 +299,8 @@ check_index(const OwnedIndex *owned)
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	Check		check = {.index = owned->index};
 
-	require_usable(owned, snapshot);
+	check.is_young = !TransactionIdPrecedes(HeapTupleHeaderGetXmin(owned->index->rd_indextuple->t_data), snapshot->xmin);
+	require_usable(&check);
 	check.row_context = AllocSetContextCreate(context, "row", ALLOCSET_DEFAULT_SIZES);
 	check.rows_context = AllocSetContextCreate(context, "rows", ALLOCSET_DEFAULT_SIZES);
 	do
