@@ -181,7 +181,7 @@ def check_functions(entry, functions):
          f"{title}: has the errors of elements if it takes one")
     described = rows_of(entry.text, "| filter | counter | meaning |")
     for at, kind in enumerate(["bloomfilter", "bloomcounter"]):
-        columns = [name for row in functions if row.types[0] == kind for name in row.columns]
+        columns = [name for row in functions if row.types[:1] == [kind] for name in row.columns]
         same([name for cells in described for name in code(cells[at])], columns,
              f"{title}: describes each column of the result for a {kind}")
 

@@ -419,6 +419,81 @@ def check_ordinary_user(db, query, path):
 
 
 # ---------------------------------------------------------------------------------------------------
+# bloom_dependents(): its statements, in its order, remove all that CASCADE would drop
+# ---------------------------------------------------------------------------------------------------
+
+ELSEWHERE = [
+    ("foreign key on a filter", "CREATE TABLE \"odd Name\" (\"odd Column\" bloomfilter PRIMARY KEY,"
+     " again bloomfilter REFERENCES \"odd Name\", CONSTRAINT \"odd Check\" CHECK (\"odd Column\" = again))"),
+    ("default and constraint of other columns",
+     "CREATE TABLE sized (n float8 DEFAULT bloom_bytes(10), u float8 CHECK (u < bloom_bytes(9)))"),
+    ("domain constraint", "CREATE DOMAIN length AS int CHECK (VALUE < bloom_bytes(10))"),
+    ("columns of partitions",
+     "CREATE TABLE parts (id int, f bloomfilter CHECK (bloom_fpp(f) < 1)) PARTITION BY RANGE (id);"
+     "CREATE TABLE part_1 PARTITION OF parts DEFAULT; CREATE INDEX ON parts USING bloomslices (f);"
+     "CREATE INDEX ON parts USING bloomset (id); CREATE TRIGGER parts_trigger BEFORE UPDATE ON parts FOR EACH ROW"
+     " WHEN (NEW.f = OLD.f) EXECUTE FUNCTION suppress_redundant_updates_trigger()"),
+    ("children", "CREATE TABLE parent (f bloomfilter); CREATE TABLE child (g bloomcounter) INHERITS (parent)"),
+    ("table of a type", "CREATE TYPE shape AS (f bloomfilter); CREATE TABLE shapes OF shape"),
+    ("foreign table", "CREATE FOREIGN DATA WRAPPER nothing; CREATE SERVER none FOREIGN DATA WRAPPER nothing;"
+     "CREATE FOREIGN TABLE far (f bloomfilter, id int) SERVER none"),
+    ("column of a domain", "CREATE TABLE small_ones (id int, s small, a small[])"),
+    ("view of a view", "CREATE VIEW again AS SELECT five FROM seen; CREATE MATERIALIZED VIEW once AS TABLE again;"
+     "CREATE INDEX ON once (five)"),
+    ("function that returns a view's row",
+     "CREATE FUNCTION first_seen() RETURNS seen LANGUAGE sql BEGIN ATOMIC SELECT * FROM seen LIMIT 1; END"),
+    ("operator class", "CREATE OPERATOR CLASS mine FOR TYPE bloomfilter USING hash AS OPERATOR 1 =,"
+     " FUNCTION 1 bloom_hash(bloomfilter)"),
+    ("access method", "CREATE ACCESS METHOD my_set TYPE INDEX HANDLER bloomset_handler"),
+    ("publication", "CREATE TABLE published (id int PRIMARY KEY, f bloomfilter);"
+     "CREATE PUBLICATION selected FOR TABLE published (id, f)"),
+    ("function that goes with the extension", "CREATE FUNCTION goes() RETURNS int LANGUAGE sql RETURN 1;"
+     "ALTER FUNCTION goes() DEPENDS ON EXTENSION bloomtype"),
+]  # fmt: skip
+KINDS = {
+    "access method", "aggregate", "attribute", "cast", "column", "constraint", "default", "function", "index",
+    "materialized view", "operator", "operator class", "policy", "publication", "rule", "statistics", "table", "trigger",
+    "type", "view",
+}  # fmt: skip
+# Of an attribute of a type that columns have.
+IN_USE = "-- drop the columns of this type, or the extension with CASCADE"
+
+
+def listed(db):
+    return db.execute("SELECT kind, object, effect, statement FROM elsewhere.bloom_dependents() WHERE kind <> 'setting'"
+                      ).fetchall()  # fmt: skip
+
+
+def check_list_of_dependents(db, version):
+    with rolled_back(db):
+        install(db, version)
+        same(listed(db), [], "bloom_dependents() lists nothing if nothing depends on the extension")
+        create_dependents(db, version)
+        for _, create in ELSEWHERE:
+            db.execute(create)
+        db.execute("SET LOCAL search_path = mine")
+        rows = listed(db)
+        same({kind for kind, *_ in rows}, KINDS, f"it lists {len(rows)} objects, of every kind")
+        for row in rows:
+            note(" | ".join(row))
+        failed = []
+        for kind, name, _, statement in rows:
+            if statement == IN_USE:
+                statement = f"DROP TABLE mine.pairs; ALTER TYPE {name.replace('.f', '')} DROP ATTRIBUTE f"
+            try:
+                with db.transaction():
+                    db.execute(statement)
+            except psycopg.Error as error:
+                failed.append(f"{kind} {name}: {statement}: {error}")
+        same(failed, [], "each statement runs in the order of the list")
+        same(listed(db), [], "then it lists nothing")
+        db.execute("DROP EXTENSION bloomtype")
+        ok(True, "then DROP EXTENSION needs no CASCADE")
+        same(db.execute("SELECT count(*) FROM parts, sized, published, shapes").fetchone(), (0,),
+             "the tables are still there")  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------
 # Differences of the catalog: a change, and what the comparison reports
 # ---------------------------------------------------------------------------------------------------
 
@@ -570,6 +645,7 @@ def main():
             part(check_update, db, query, [first, later[-1]])
             if len(later) > 1:
                 part(check_update, db, query, [first, *later])
+        part(check_list_of_dependents, db, there[-1])
         part(check_comparison, db, query, there[-1])
         part(check_mistakes, db, query, there[0], there[-1])
     done()
