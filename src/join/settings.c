@@ -132,14 +132,19 @@ define_join_filters(void)
 {
 	DefineCustomEnumVariable("bloomtype.join_filters",
 							 "Lets joins filter the rows that scans of one side return, by the keys of the other.",
-							 "\"force\" places a filter wherever one is possible.",
+							 "The default is \"off\". Turn it on if joins drop most rows of large tables. "
+							 "\"force\" places a filter wherever one is possible, for tests.",
 							 &join_filters, JOIN_FILTERS_OFF, modes, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("bloomtype.join_filter_min_rows",
 							"Fewest rows that a join filter must be expected to test.",
-							NULL, &join_filter_min_rows, 2000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+							"In rows, by default 2000. Lower it to see filters of small tables. "
+							"Raise it if filters do not pay in short queries.",
+							&join_filter_min_rows, 2000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("bloomtype.join_filter_window",
 							"Number of rows after which a scan judges whether a join filter pays.",
-							NULL, &join_filter_window, 512, 1, 1 << 24, PGC_USERSET, 0, NULL, NULL, NULL);
+							"In rows with a key, by default 512. Raise it if scans remove filters that would pay later. "
+							"Lower it if scans keep filters that drop nothing.",
+							&join_filter_window, 512, 1, 1 << 24, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("bloomtype");
 	register_filter_build();
 	register_filter_copy();
