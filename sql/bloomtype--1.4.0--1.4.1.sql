@@ -94,19 +94,23 @@ BEGIN ATOMIC
 				AND d.deptype IN ('i', 'e')
 		) AS n
 	),
-	/* Not the extension, nor parts of what another statement drops. */
+	/* Parts of what another statement drops. OR keeps the planner from joining, for which it expects too few rows. */
+	parts (classid, objid, objsubid) AS (
+		SELECT d.classid, d.objid, d.objsubid
+		FROM dropped AS s JOIN pg_catalog.pg_depend AS d
+			ON d.classid = s.classid AND d.objid = s.objid AND d.objsubid = s.objsubid
+		WHERE d.deptype IN ('i', 'e', 'P', 'S', 'a')
+			AND ((d.refclassid, d.refobjid, 0) IN (SELECT w.classid, w.objid, w.objsubid FROM dropped AS w)
+				OR (d.deptype <> 'a' OR d.classid = 'pg_catalog.pg_attrdef'::regclass)
+					AND (d.refclassid, d.refobjid, d.refobjsubid) IN (SELECT w.classid, w.objid, w.objsubid FROM dropped AS w))
+	),
 	remaining (classid, objid, objsubid) AS (
 		SELECT s.classid, s.objid, s.objsubid FROM dropped AS s
 		WHERE NOT (s.classid = 'pg_catalog.pg_extension'::regclass AND s.objid IN (SELECT e.oid FROM extension AS e))
 			AND NOT (s.objsubid <> 0 AND (s.classid, s.objid, 0) IN (SELECT w.classid, w.objid, w.objsubid FROM dropped AS w))
-			AND NOT EXISTS (
-				SELECT FROM pg_catalog.pg_depend AS d JOIN dropped AS w
-					ON w.classid = d.refclassid AND w.objid = d.refobjid AND w.objsubid IN (0, d.refobjsubid)
-				WHERE d.classid = s.classid AND d.objid = s.objid AND d.objsubid = s.objsubid
-					AND (d.deptype IN ('i', 'e', 'P', 'S')
-						OR d.deptype = 'a' AND (w.objsubid = 0 OR s.classid = 'pg_catalog.pg_attrdef'::regclass)))
+			AND (s.classid, s.objid, s.objsubid) NOT IN (SELECT p.classid, p.objid, p.objsubid FROM parts AS p)
 	),
-	relation (oid, kind, relkind, type, of_type, name) AS (
+	relation (oid, kind, relkind, type, of_type, name) AS NOT MATERIALIZED (
 		SELECT c.oid, CASE c.relkind WHEN 'i' THEN 'index' WHEN 'I' THEN 'index' WHEN 'v' THEN 'view'
 				WHEN 'm' THEN 'materialized view' WHEN 'f' THEN 'foreign table' WHEN 'c' THEN 'type' WHEN 'S' THEN 'sequence' ELSE 'table' END,
 			c.relkind, c.reltype, c.reloftype, c.oid::regclass::text

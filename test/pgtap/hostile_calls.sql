@@ -288,7 +288,8 @@ INSERT INTO attack.value
 SELECT v.type::regtype, format('%L::%s', call, v.type), call IS NULL FROM (VALUES
     ('regclass', ARRAY[NULL, 'attack.seen', 'attack.seen_n', 'attack.seen_t', 'attack.seen_b', 'attack.view',
                        'pg_class', '0', '4294967295']),
-    ('name', ARRAY[NULL, 'n', 't', 'ctid', '', repeat('☃', 63)])) v (type, calls), unnest(calls) call;
+    ('name', ARRAY[NULL, 'n', 't', 'ctid', '', repeat('☃', 63)]),
+    ('boolean', ARRAY[NULL, 'true', 'false'])) v (type, calls), unnest(calls) call;
 
 CREATE TYPE attack.report AS (calls bigint, errors bigint, wrong text[]);
 
@@ -328,6 +329,8 @@ BEGIN
             good := SQLSTATE = ANY (CASE
                 WHEN 'internal'::regtype = ANY (types) THEN '{42883,0A000}'::text[]
                 WHEN 'regclass'::regtype = ANY (types) THEN '{42809,42703,42P01,42501,42804,0A000,22P02,55000}'
+                -- the settings in files, which not everyone may read
+                WHEN types = '{boolean}' THEN '{42501}'
                 WHEN call.corrupt THEN '{XX001,22P03,22023,22003,22004,42804,0A000}'
                 ELSE '{22P02,22P03,22023,22003,22004,54000,42804,0A000}' END);
             query := query || ': ' || SQLSTATE || ' ' || SQLERRM;
