@@ -186,7 +186,7 @@ SELECT * FROM probing('SELECT FROM (SELECT item, sum(price) FROM sale GROUP BY i
 -- A join that is run again, here for each shop, has no filter below a group, which keeps its rows, unless each run has
 -- the same keys: not where the order of rows decides which ones there are, or other things than parameters do.
 CREATE FUNCTION inner_side(side text) RETURNS TABLE (once boolean, again boolean) LANGUAGE sql AS $$
-	WITH query AS (SELECT '(SELECT item, sum(price) FROM sale GROUP BY item) AS s JOIN (' || side ||
+	WITH query AS (SELECT '(SELECT item, sum(price) FROM sale GROUP BY item, shop) AS s JOIN (' || side ||
 		') AS i ON s.item = i.id' AS text)
 	SELECT 'sale' IN (SELECT relation FROM probing('SELECT FROM ' || text)), 'sale' IN (SELECT relation
 			FROM probing('SELECT (SELECT count(*) FROM ' || text || ' AND s.sum + i.id + shop.id > 0) FROM shop'))
