@@ -15,6 +15,8 @@ from session import sanitized  # noqa: E402
 from slices_checks import check  # noqa: E402
 from tap import note, ok, same  # noqa: E402
 
+# glibc otherwise keeps what a process has freed, the more the more it has had at once.
+os.environ["MALLOC_MMAP_THRESHOLD_"] = "131072"
 server = Server(own_directory(), "server")
 
 TILE, MOST_TILES = 127, 512
