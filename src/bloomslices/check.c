@@ -48,7 +48,7 @@ typedef struct CheckedRow
 typedef struct Check
 {
 	Relation	index;
-	bool		is_young;		/* may be younger than the snapshot: see report_row() */
+	bool		is_young;		/* perhaps: see report_row() */
 	MemoryContext row_context;	/* of one row of the table */
 	MemoryContext rows_context; /* emptied if the pass starts over */
 	const Directory *directory;
