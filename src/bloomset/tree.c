@@ -23,6 +23,7 @@
 #include "catalog/pg_namespace.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
+#include "pg/index_method.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -94,14 +95,7 @@ is_readable(Relation table)
 static bool
 may_be_bloomset(Oid index)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_class) GETSTRUCT(tuple))->relam >= FirstUnpinnedObjectId;
-	ReleaseSysCache(tuple);
-	return result;
+	return access_method_of(index) >= FirstUnpinnedObjectId;
 }
 
 /* The searched indexes of a table, locked. */

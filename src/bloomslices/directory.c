@@ -122,7 +122,6 @@ static BlockNumber
 read_entries(Relation index, Directory *directory, Snapshot snapshot)
 {
 	const SlicesMeta *meta = &directory->meta;
-
 	const DirectoryEnd *before = &directory->before;
 	Size		most = meta->ndirectory - before->nfull + 1;	/* pages */
 

@@ -62,6 +62,13 @@ is_integer_hash(Oid function)
 	return kind_of_key(function) != KEY_OTHER;
 }
 
+bool
+is_single_integer(const List *outer_hashes, const List *inner_hashes)
+{
+	return list_length(outer_hashes) == 1 && is_integer_hash(linitial_oid(outer_hashes)) &&
+		is_integer_hash(linitial_oid(inner_hashes));
+}
+
 /* Both sides of a key are hashed alike, also if only one of them is a known integer. */
 int
 prepare_keys(KeyHash *keys, const FilterPlan *plan, bool is_outer, const List *columns)
@@ -92,8 +99,7 @@ create_join_filter(const FilterPlan *plan, EState *estate)
 
 	filter->plan = plan;
 	filter->nkeys = list_length(plan->outer_hashes);
-	filter->single = filter->nkeys == 1 && is_integer_hash(linitial_oid(plan->outer_hashes)) &&
-		is_integer_hash(linitial_oid(plan->inner_hashes));
+	filter->single = is_single_integer(plan->outer_hashes, plan->inner_hashes);
 	filter->range = bf_empty_range;
 	filter->memory = AllocSetContextCreate(estate->es_query_cxt, "join filter", ALLOCSET_SMALL_SIZES);
 	return filter;
@@ -316,10 +322,17 @@ shrink_bits(JoinFilter *filter)
 	set_join_filter_bits(filter, filter->bits, nblocks);
 }
 
+/* Has a set of integers no more bits than a filter would have, or hardly more if that is small? */
+static bool
+is_as_small_as_filter(double range, double keys)
+{
+	return range <= Max(keys * BITS_PER_KEY, LEAST_MOST_BITS);
+}
+
 bool
 is_dense(double range, double keys)
 {
-	return range <= Max(keys * BITS_PER_KEY, LEAST_MOST_BITS) ||
+	return is_as_small_as_filter(range, keys) ||
 		range <= Min(keys * BITS_PER_INTEGER, MOST_SPARSE_BITS);
 }
 
@@ -332,7 +345,7 @@ start_integers(JoinFilter *filter)
 	if (!filter->single || filter->keys == 0)
 		return false;
 	bits = (double) bf_range_last(&filter->range) + 1;
-	if (filter->copies != NIL && bits > Max(filter->keys * BITS_PER_KEY, LEAST_MOST_BITS))
+	if (filter->copies != NIL && !is_as_small_as_filter(bits, filter->keys))
 		return false;
 	filter->exact = is_dense(bits, filter->keys) &&
 		allocate_bits(filter, (uint32) ceil(bits / BF_BLOCK_BITS));

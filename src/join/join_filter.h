@@ -181,6 +181,9 @@ extern bool receive_filter_copy(JoinFilter *filter);
 /* Do we hash the keys of a hash function ourselves, as integers? */
 extern bool is_integer_hash(Oid function);
 
+/* Is one integer all that a join compares? */
+extern bool is_single_integer(const List *outer_hashes, const List *inner_hashes);
+
 /* The keys of one side of a join, which are these columns of its rows.  Returns the last column. */
 extern int	prepare_keys(KeyHash *keys, const FilterPlan *plan, bool is_outer, const List *columns);
 
@@ -447,6 +450,9 @@ typedef struct Candidate
 	double		fixed_price;	/* for any number of rows that are probed */
 	double		price;			/* of a row that is probed */
 	double		saving;			/* of one that is dropped */
+	double		hashes;			/* price of those that we do not compute ourselves */
+	double		expected;		/* share of the rows that find a match, estimated */
+	bool		guess;			/* the estimate says too little: see may_guess() */
 	double		most_passing;	/* share of the rows, for it to pay */
 	double		most_expected;	/* the same, for it to be placed */
 	double		passing;		/* expected share */

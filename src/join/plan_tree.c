@@ -7,16 +7,16 @@
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "catalog/pg_am.h"
-#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "join/join_filter.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "pg/index_method.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 /* The children of a plan; not the plans behind its subplans and InitPlans. */
 List *
@@ -94,13 +94,15 @@ find_subplan(Node *node, void *context)
 }
 
 /*
- * Output functions and quote_ident() read settings, although they count as immutable:
- * extra_float_digits, bytea_output, IntervalStyle, quote_all_identifiers.
+ * May a function return something else for the same arguments?  Output functions and
+ * quote_ident() count as immutable, but read settings: extra_float_digits, bytea_output,
+ * IntervalStyle, quote_all_identifiers.
  */
 static bool
-reads_setting(Oid function, void *context)
+is_changing_function(Oid function, void *context)
 {
-	return function == F_QUOTE_IDENT || get_func_rettype(function) == CSTRINGOID;
+	return func_volatile(function) != PROVOLATILE_IMMUTABLE || function == F_QUOTE_IDENT ||
+		get_func_rettype(function) == CSTRINGOID;
 }
 
 /*
@@ -139,7 +141,7 @@ find_change(Node *node, void *context)
 		case T_MinMaxExpr:
 		case T_ArrayExpr:
 		case T_RangeTblFunction:
-			return check_functions_in_node(node, reads_setting, NULL) ||
+			return check_functions_in_node(node, is_changing_function, NULL) ||
 				expression_tree_walker(node, find_change, context);
 		default:
 			return true;
@@ -152,7 +154,7 @@ find_in_expression(const Search *search, const void *expression)
 	Node	   *node = (Node *) expression;
 
 	if (search->any_change)
-		return contain_mutable_functions(node) || find_change(node, NULL);
+		return find_change(node, NULL);
 	return contain_volatile_functions(node) || find_subplan(node, (void *) search);
 }
 
@@ -247,69 +249,11 @@ find_in_node(const Search *search, const Plan *plan)
 	}
 }
 
-/*
- * Does a node return the same rows whenever it reads the same rows?  Their order may change: a
- * sort of equal keys depends on work_mem and on what filters below have dropped, a hash join
- * on the number of its batches, an index on what was inserted since, and workers on chance.
- * So the list has no node that depends on the order, as LIMIT, DISTINCT ON, window functions,
- * sums of floats, and groups, which show one of several equal values.  Samples and foreign
- * scans return what others decide.
- */
-static bool
-is_repeatable(const Plan *plan)
-{
-	switch (nodeTag(plan))
-	{
-		case T_Result:
-		case T_Append:
-		case T_MergeAppend:
-		case T_SeqScan:
-		case T_IndexScan:
-		case T_IndexOnlyScan:
-		case T_BitmapIndexScan:
-		case T_BitmapAnd:
-		case T_BitmapOr:
-		case T_BitmapHeapScan:
-		case T_TidScan:
-		case T_TidRangeScan:
-		case T_FunctionScan:
-		case T_ValuesScan:
-		case T_SubqueryScan:
-		case T_CteScan:
-		case T_NestLoop:
-		case T_MergeJoin:
-		case T_HashJoin:
-		case T_Material:
-		case T_Memoize:
-		case T_Sort:
-		case T_IncrementalSort:
-		case T_Hash:
-		case T_Gather:
-		case T_GatherMerge:
-			return plan->initPlan == NIL;
-		default:
-			return false;
-	}
-}
-
-static Oid
-access_method_of(Oid relation)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			result;
-
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	result = ((Form_pg_class) GETSTRUCT(tuple))->relam;
-	ReleaseSysCache(tuple);
-	return result;
-}
-
 /* Catalogs and sequences have rows that are updated in place: no snapshot keeps what it saw. */
 static bool
-is_steady_table(const PlannedStmt *stmt, Index relation)
+is_steady_table(const PlannedStmt *stmt, const Plan *scan)
 {
-	const RangeTblEntry *entry = rt_fetch(relation, stmt->rtable);
+	const RangeTblEntry *entry = rt_fetch(((const Scan *) scan)->scanrelid, stmt->rtable);
 
 	return entry->relid >= FirstNormalObjectId && access_method_of(entry->relid) == HEAP_TABLE_AM_OID;
 }
@@ -331,27 +275,54 @@ is_steady_index(Oid index)
 	}
 }
 
-/* Does the table or index that a node reads, if any, have the same rows for the same snapshot? */
+/*
+ * Does a node return the same rows at each run, if its inputs do?  Their order may change: a
+ * sort of equal keys depends on work_mem and on what filters below have dropped, a hash join
+ * on the number of its batches, an index on what was inserted since, and workers on chance.
+ * So the list has no node that depends on the order, as LIMIT, DISTINCT ON, window functions,
+ * sums of floats, and groups, which show one of several equal values.  Samples and foreign
+ * scans return what others decide.
+ */
 static bool
-reads_same_rows(const PlannedStmt *stmt, const Plan *plan)
+is_repeatable(const PlannedStmt *stmt, const Plan *plan)
 {
+	if (plan->initPlan != NIL)
+		return false;
 	switch (nodeTag(plan))
 	{
 		case T_SeqScan:
 		case T_BitmapHeapScan:
 		case T_TidScan:
 		case T_TidRangeScan:
-			return is_steady_table(stmt, ((const Scan *) plan)->scanrelid);
+			return is_steady_table(stmt, plan);
 		case T_IndexScan:
-			return is_steady_table(stmt, ((const Scan *) plan)->scanrelid) &&
-				is_steady_index(((const IndexScan *) plan)->indexid);
+			return is_steady_table(stmt, plan) && is_steady_index(((const IndexScan *) plan)->indexid);
 		case T_IndexOnlyScan:
-			return is_steady_table(stmt, ((const Scan *) plan)->scanrelid) &&
-				is_steady_index(((const IndexOnlyScan *) plan)->indexid);
+			return is_steady_table(stmt, plan) && is_steady_index(((const IndexOnlyScan *) plan)->indexid);
 		case T_BitmapIndexScan:
 			return is_steady_index(((const BitmapIndexScan *) plan)->indexid);
-		default:
+		case T_Result:
+		case T_Append:
+		case T_MergeAppend:
+		case T_BitmapAnd:
+		case T_BitmapOr:
+		case T_FunctionScan:
+		case T_ValuesScan:
+		case T_SubqueryScan:
+		case T_CteScan:
+		case T_NestLoop:
+		case T_MergeJoin:
+		case T_HashJoin:
+		case T_Material:
+		case T_Memoize:
+		case T_Sort:
+		case T_IncrementalSort:
+		case T_Hash:
+		case T_Gather:
+		case T_GatherMerge:
 			return true;
+		default:
+			return false;
 	}
 }
 
@@ -363,8 +334,9 @@ find_in_plan(const Search *search, const Plan *plan)
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	if ((search->any_change && !(is_repeatable(plan) && reads_same_rows(search->stmt, plan))) || find_in_expression(search, plan->targetlist) ||
-		find_in_expression(search, plan->qual) || find_in_node(search, plan))
+	if ((search->any_change && !is_repeatable(search->stmt, plan)) ||
+		find_in_expression(search, plan->targetlist) || find_in_expression(search, plan->qual) ||
+		find_in_node(search, plan))
 		return true;
 	foreach(cell, plan->initPlan)
 	{

@@ -113,8 +113,8 @@ is_probably_exact(const Candidate *candidate)
 	const Plan *child = outerPlan(inner);
 	List	   *source;
 
-	if (list_length(keys->inner) != 1 || inner->parallel_aware || !is_integer_hash(linitial_oid(keys->inner_hashes)) ||
-		!is_integer_hash(linitial_oid(keys->outer_hashes)) || !(IsA(child, SeqScan) || IsA(child, IndexScan)))
+	if (inner->parallel_aware || !is_single_integer(keys->outer_hashes, keys->inner_hashes) ||
+		!(IsA(child, SeqScan) || IsA(child, IndexScan)))
 		return false;
 	source = through_targets(child, keys->inner);
 	return source != NIL &&
@@ -123,13 +123,13 @@ is_probably_exact(const Candidate *candidate)
 
 /* A filter beyond the fast caches waits for memory. */
 static double
-price_of_probe(const Candidate *candidate, double hashes)
+price_of_probe(const Candidate *candidate)
 {
 	Size		bytes = (Size) blocks_for_keys(candidate->keys, MaxAllocHugeSize) * BF_BLOCK_BYTES;
 
 	if (bytes > LARGE_FILTER)
-		return hashes + LARGE_PROBE_PRICE;
-	return hashes + (is_probably_exact(candidate) ? EXACT_PROBE_PRICE : PROBE_PRICE);
+		return candidate->hashes + LARGE_PROBE_PRICE;
+	return candidate->hashes + (is_probably_exact(candidate) ? EXACT_PROBE_PRICE : PROBE_PRICE);
 }
 
 /*
@@ -224,11 +224,12 @@ add_join_work(Way *way, const Join *join)
  * below it drop them.
  */
 static double
-saving_of_row(const Candidate *candidate, double hashes, double left)
+saving_of_row(const Candidate *candidate, double left)
 {
 	const Way  *way = &candidate->way;
 	const Sides *sides = &candidate->sides;
-	double		in_join = IsA(sides->join, MergeJoin) ? MERGE_SAVES : hashes + price_of_lookup(sides->inner);
+	double		in_join = IsA(sides->join, MergeJoin) ? MERGE_SAVES :
+		candidate->hashes + price_of_lookup(sides->inner);
 	double		saving = in_join * rows_for_one(way, sides->outer->plan_rows, 0, left);
 
 	for (int i = 0; i < way->nworks; i++)
@@ -327,12 +328,11 @@ share_of_table(const Candidate *candidate)
 }
 
 /*
- * The share of the outer rows with keys that the planner expects to find a match; if it may
- * be guessed, at most one that just pays.  A semi- or anti-join that merges returns rows of
- * its inner side, which say nothing of the outer ones.
+ * The share of the outer rows with keys that the planner expects to find a match.  A semi- or
+ * anti-join that merges returns rows of its inner side, which say nothing of the outer ones.
  */
 static double
-expected_passing(const Candidate *candidate, bool guess)
+expected_passing(const Candidate *candidate)
 {
 	const Sides *sides = &candidate->sides;
 	const Join *join = sides->join;
@@ -343,8 +343,6 @@ expected_passing(const Candidate *candidate, bool guess)
 		share = 1;
 	if (list_length(candidate->way.keys->outer) < sides->nkeys)
 		share = Max(share, share_of_table(candidate));
-	if (guess)
-		share = Min(share, Max(LEAST_GUESS, candidate->most_expected));
 	return share;
 }
 
@@ -391,19 +389,21 @@ rows_dropped_before(const Candidate *candidate)
 	return rows;
 }
 
-/* The prices that depend on the share of the rows that other filters leave. */
+/*
+ * The prices that depend on the share of the rows that other filters leave.  If the share that
+ * passes may be guessed, it is at most one that just pays.
+ */
 static void
 price_probes(Candidate *candidate, double left)
 {
-	double		hashes = price_of_hashes(candidate->way.keys);
-	bool		guess = may_guess(candidate);
-
 	candidate->price = candidate->probe_price + price_of_columns(candidate, left);
-	candidate->saving = saving_of_row(candidate, hashes, left);
+	candidate->saving = saving_of_row(candidate, left);
 	candidate->most_passing = Max(0, Min(MOST_PASSING, 1 - candidate->price / candidate->saving));
 	candidate->most_expected = Min(MOST_PASSING, 1 - (candidate->price + LEAST_GAIN) / candidate->saving);
-	candidate->passing = expected_passing(candidate, guess);
-	candidate->leaves = guess ? 1 : candidate->passing;
+	candidate->passing = candidate->expected;
+	if (candidate->guess)
+		candidate->passing = Min(candidate->passing, Max(LEAST_GUESS, candidate->most_expected));
+	candidate->leaves = candidate->guess ? 1 : candidate->passing;
 }
 
 bool
@@ -428,14 +428,16 @@ may_pay(Candidate *candidate)
 {
 	const Way  *way = &candidate->way;
 	double		reaching = Min(1, candidate->sides.outer->plan_rows / Max(1, way->scan_rows));
-	double		hashes = price_of_hashes(way->keys);
 	bool		pays;
 
 	candidate->keys = total_inner_rows(candidate->sides.inner);
-	candidate->build_price = BUILD_PRICE + hashes;
-	candidate->probe_price = price_of_probe(candidate, hashes);
+	candidate->hashes = price_of_hashes(way->keys);
+	candidate->guess = may_guess(candidate);
+	candidate->expected = expected_passing(candidate);
+	candidate->build_price = BUILD_PRICE + candidate->hashes;
+	candidate->probe_price = price_of_probe(candidate);
 	candidate->fixed_price = price_of_compiling(candidate) + CONDITION_PRICE * rows_dropped_before(candidate);
 	pays = should_pay(candidate, 1);
-	candidate->rank = (candidate->price - HASH_MARGIN * hashes) / Max(0.01, 1 - candidate->passing);
+	candidate->rank = (candidate->price - HASH_MARGIN * candidate->hashes) / Max(0.01, 1 - candidate->passing);
 	return pays || should_pay(candidate, Max(reaching, LEAST_SHARE));
 }

@@ -155,7 +155,6 @@ may_match(ProbeSite *site, TupleTableSlot *slot)
 		int			column = site->keys[0].column - 1;
 
 		Assert(filter->single && site->keys[0].kind != KEY_OTHER);
-
 		if (slot->tts_isnull[column])
 			return false;
 		result = bf_integers_contain(filter->bits, &filter->range,

@@ -164,7 +164,6 @@ publish_filter_copy(const JoinFilter *filter, SharedFilter *copy)
 		pg_atomic_write_u32(&copy->copy, COPY_NEVER);
 		return;
 	}
-	Assert(filter->shape.nblocks <= copy->room);
 	memcpy(bits_of(copy), filter->bits, (Size) filter->shape.nblocks * BF_BLOCK_BYTES);
 	copy->nblocks = filter->shape.nblocks;
 	copy->exact = filter->exact;

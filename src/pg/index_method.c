@@ -5,12 +5,26 @@
 #include "pg/pg_compat.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_opclass.h"
 #include "pg/index_method.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
+
+Oid
+access_method_of(Oid relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Oid			result;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	result = ((Form_pg_class) GETSTRUCT(tuple))->relam;
+	ReleaseSysCache(tuple);
+	return result;
+}
 
 static Oid
 family_of_class(Oid opclass)

@@ -12,6 +12,9 @@
 /* Is an operator one that an operator family of the access method may have? */
 typedef bool (*IsValidOperator) (const FormData_pg_amop *operator);
 
+/* The access method of a table or an index, or InvalidOid if that is gone. */
+extern Oid	access_method_of(Oid relation);
+
 /*
  * For amvalidate(): reports each operator of a class's family that is not valid, and
  * returns the family; *valid is false if there is one.

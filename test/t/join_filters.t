@@ -9,16 +9,13 @@ import os
 import re
 from xml.etree import ElementTree
 
-from join_queries import Queries, tables
+from join_queries import RESULT_OF_TIMEOUT, SETTINGS, Queries, tables
 from session import Session, each, in_thread, result_of, run, wait_until_blocked
 from tap import note, ok, same
 
 QUERIES = int(os.environ.get("JOIN_QUERIES", "400"))
 SEED = int(os.environ.get("JOIN_SEED", "1"))
-Session.settings = """SET client_min_messages = error; SET statement_timeout = '60s'; SET jit = off;
-    SET min_parallel_table_scan_size = 0; SET min_parallel_index_scan_size = 0;
-    SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; LOAD 'bloomtype';"""
-RESULT_OF_TIMEOUT = "57014"
+Session.settings = SETTINGS
 
 
 def outcome(session, query, timeout):

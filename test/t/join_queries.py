@@ -7,6 +7,12 @@ group: its key and a number that depends on all rows of the group.
 
 import random
 
+# Of sessions that compare queries with join filters and without.
+SETTINGS = """SET client_min_messages = error; SET statement_timeout = '60s'; SET jit = off;
+    SET min_parallel_table_scan_size = 0; SET min_parallel_index_scan_size = 0;
+    SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; LOAD 'bloomtype';"""
+RESULT_OF_TIMEOUT = "57014"
+
 # Rows of each table, and the number of keys that they have.
 ROWS = {"huge": (2000, 1500), "large": (800, 500), "small": (200, 150), "tiny": (20, 40), "empty": (0, 1)}
 PARTITIONED = {"hashed": (800, 400), "ranged": (800, 400)}
@@ -55,13 +61,12 @@ def tables():
     yield "ANALYZE"
 
 
-class Queries:
-    """Grows queries from a seed."""
+class Choices:
+    """What grows queries from a seed."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.names = 0
-        self.rescanned = False
 
     def one(self, *choices):
         return self.random.choice(choices)
@@ -72,6 +77,14 @@ class Queries:
     def name(self):
         self.names += 1
         return f"q{self.names}"
+
+
+class Queries(Choices):
+    """Grows queries from a seed."""
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.rescanned = False
 
     def table(self):
         return self.random.choices([*ROWS, *PARTITIONED], [5, 5, 4, 2, 1, 3, 3])[0]

@@ -8,16 +8,14 @@ JOIN_QUERIES is the number of random queries, and JOIN_SEED the first one's seed
 import os
 import time
 
+from join_queries import RESULT_OF_TIMEOUT, SETTINGS
 from rescan_queries import EACH, INDEXES, KINDS, Queries, Statement, grown_table, tables
 from session import Session, ask, each, has, run
 from tap import note, ok, same, skip
 
 QUERIES = int(os.environ.get("JOIN_QUERIES", "200"))
 SEED = int(os.environ.get("JOIN_SEED", "1"))
-Session.settings = """SET client_min_messages = error; SET statement_timeout = '60s'; SET jit = off;
-    SET min_parallel_table_scan_size = 0; SET min_parallel_index_scan_size = 0;
-    SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; LOAD 'bloomtype';"""
-RESULT_OF_TIMEOUT = "57014"
+Session.settings = SETTINGS
 GOES_BACK = "BACKWARD", "ABSOLUTE", "RELATIVE", "LAST"  # commands that need a cursor with SCROLL
 
 

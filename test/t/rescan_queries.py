@@ -14,8 +14,9 @@ An inner side is a Relation, which knows what is fixed of its rows: their number
 the pick, and all x if nothing has been picked.
 """
 
-import random
 from typing import NamedTuple, Optional
+
+from join_queries import Choices
 
 ROWS, GROUPS, TIES, KEYS, EACH, WIDTH = 600, 100, 4, 1300, 2, 800
 GROWN = 240  # rows of the temporary table that grows between runs of a join
@@ -125,26 +126,15 @@ class Statement(NamedTuple):
     cursor: list  # of commands that use the cursor c, or none
 
 
-class Queries:
+class Queries(Choices):
     """Grows queries from a seed."""
 
     def __init__(self, seed):
-        self.random = random.Random(seed)
-        self.names = 0
+        super().__init__(seed)
         self.kinds = set()  # what the query has
         self.setup = []
         self.grows = self.is_set = False
         self.correlated = None  # a condition that the inner side must have
-
-    def one(self, *choices):
-        return self.random.choice(choices)
-
-    def maybe(self, share):
-        return self.random.random() < share
-
-    def name(self):
-        self.names += 1
-        return f"q{self.names}"
 
     def kind(self, group, weights):
         (chosen,) = self.random.choices(list(weights), list(weights.values()))
