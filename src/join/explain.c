@@ -152,7 +152,7 @@ static explain_per_node_hook_type next_explain;
 static void
 explain_probe(PlanState *scan, FuncExpr *probe, List *ancestors, ExplainState *es)
 {
-	int			parameter = linitial_node(Param, probe->args)->paramid;
+	int			parameter = parameter_of_probe(probe);
 	JoinFilter *filter = filter_of_probe(scan->state, probe);
 	ProbeSite  *site = filter == NULL ? NULL : find_probe_site(filter, probe);
 

@@ -5,7 +5,7 @@
  * A planner hook changes finished plans (place.c).  Between a Hash node and its child it
  * puts a custom scan, the build node, which returns its child's rows and collects hashes
  * of the join's keys.  At the end of a scan's condition on the outer side it puts a call
- * of the probe, whose first argument is an executor parameter that points to the filter.
+ * of the probe, whose first argument names the executor parameter that points to the filter.
  *
  * A merge join reads its outer side first.  If both sides are sorted, it gets a filter the
  * other way round: the build node is below the Sort of the outer side, and the scans are on
@@ -320,7 +320,11 @@ typedef struct ProbedCondition
 	ProbeSite	sites[FLEXIBLE_ARRAY_MEMBER];
 } ProbedCondition;
 
-/* The probe of a clause, or NULL: its first argument points to a filter. */
+/* The first argument of a probe, as '$0', and the executor parameter that it names. */
+extern Node *make_filter_name(int parameter);
+extern int	parameter_of_probe(const FuncExpr *probe);
+
+/* The probe of a clause, or NULL. */
 extern FuncExpr *as_probe(Node *clause);
 
 /* The filter of a running query that a probe asks, or NULL. */
@@ -330,6 +334,7 @@ extern JoinFilter *filter_of_probe(const EState *estate, const FuncExpr *probe);
 extern ProbeSite *find_probe_site(const JoinFilter *filter, const FuncExpr *probe);
 
 extern void start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe);
+extern void give_sites_to_calls(ProbedCondition *condition);
 extern Datum eval_probes(ExprState *state, ExprContext *econtext, bool *is_null);
 
 /* Is a condition with these other clauses replaced, if probes need columns up to this one? */

@@ -127,6 +127,7 @@ link_scan(PlanState *scan, const List *joins)
 	}
 	if (condition == NULL)
 		return;
+	give_sites_to_calls(condition);
 	set_conditions(condition, rest);
 	for (int i = 0; i < condition->nsites; i++)
 	{

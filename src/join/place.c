@@ -214,15 +214,9 @@ insert_copy(Walk *walk, Plan *gather, const FilterPlan *filter)
 static void
 add_condition(const Place *place, int parameter, Oid probe)
 {
-	Param	   *filter = makeNode(Param);
-	FuncExpr   *call;
+	List	   *arguments = lcons(make_filter_name(parameter), place->keys);
+	FuncExpr   *call = makeFuncExpr(probe, BOOLOID, arguments, InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 
-	filter->paramkind = PARAM_EXEC;
-	filter->paramid = parameter;
-	filter->paramtype = INTERNALOID;
-	filter->paramtypmod = -1;
-	filter->location = -1;
-	call = makeFuncExpr(probe, BOOLOID, lcons(filter, place->keys), InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 	place->scan->qual = lappend(list_copy(place->scan->qual), call);
 }
 

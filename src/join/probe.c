@@ -12,9 +12,12 @@
 #include "pg/pg_compat.h"
 
 #include "catalog/pg_type.h"
+#include "executor/execExpr.h"
 #include "fmgr.h"
 #include "join/join_filter.h"
+#include "nodes/makefuncs.h"
 
+#define FILTER_NAME_TYPMOD	0x626c6f6f	/* other constants have none like it */
 #define WINDOWS_PER_PAUSE	4	/* at first */
 #define LONGEST_PAUSE		(4 * 1024 * 1024)
 #define PAUSES_OF_SCAN		32	/* at least, if it is judged alone */
@@ -25,16 +28,33 @@
 #define FAILURES_TO_PAUSE	8	/* while the probe pays in all */
 #define WINDOWS_OF_SCAN		32	/* of one that is judged alone */
 
+/*
+ * The name of a filter in a probe.  It is not the parameter itself: from 17 on, EXPLAIN
+ * expects that a node above computes each parameter that a condition uses.
+ */
+Node *
+make_filter_name(int parameter)
+{
+	return (Node *) makeConst(UNKNOWNOID, FILTER_NAME_TYPMOD, InvalidOid, -2,
+							  CStringGetDatum(psprintf("$%d", parameter)), false, false);
+}
+
+int
+parameter_of_probe(const FuncExpr *probe)
+{
+	return atoi(DatumGetCString(linitial_node(Const, probe->args)->constvalue) + 1);
+}
+
 FuncExpr *
 as_probe(Node *clause)
 {
 	FuncExpr   *call = (FuncExpr *) clause;
-	Param	   *parameter;
+	Const	   *name;
 
 	if (!IsA(clause, FuncExpr) || list_length(call->args) < 2)
 		return NULL;
-	parameter = linitial(call->args);
-	if (!IsA(parameter, Param) || parameter->paramkind != PARAM_EXEC || parameter->paramtype != INTERNALOID)
+	name = linitial(call->args);
+	if (!IsA(name, Const) || name->consttype != UNKNOWNOID || name->consttypmod != FILTER_NAME_TYPMOD)
 		return NULL;
 	return call;
 }
@@ -78,8 +98,7 @@ start_probe(ProbeSite *site, JoinFilter *filter, FuncExpr *probe)
 JoinFilter *
 filter_of_probe(const EState *estate, const FuncExpr *probe)
 {
-	return (JoinFilter *)
-		DatumGetPointer(estate->es_param_exec_vals[linitial_node(Param, probe->args)->paramid].value);
+	return (JoinFilter *) DatumGetPointer(estate->es_param_exec_vals[parameter_of_probe(probe)].value);
 }
 
 ProbeSite *
@@ -355,24 +374,27 @@ eval_probes(ExprState *state, ExprContext *econtext, bool *is_null)
 }
 
 /*
- * The site of a call, or NULL if its scan is not linked.  EvalPlanQual has the plan and the
- * parameters of the query, but an executor state of its own.
+ * Gives the calls of a running scan their sites.  Other calls of the same plan have none, as in
+ * EvalPlanQual, which has an executor state of its own.
  */
-static ProbeSite *
-site_of_call(FunctionCallInfo fcinfo)
+void
+give_sites_to_calls(ProbedCondition *condition)
 {
-	FmgrInfo   *call = fcinfo->flinfo;
-	ProbeSite  *site = call->fn_extra;
+	ExprState  *state = condition->scan->qual;
 
-	if (likely(site != NULL))
-		return site;
-	if (PG_ARGISNULL(0) || PG_GETARG_POINTER(0) == NULL)
-		return NULL;
-	site = find_probe_site((JoinFilter *) PG_GETARG_POINTER(0), (FuncExpr *) call->fn_expr);
-	if (site == NULL || site->condition->scan->state->es_query_cxt != call->fn_mcxt)
-		return NULL;
-	call->fn_extra = site;
-	return site;
+	for (int i = 0; i < state->steps_len; i++)
+	{
+		ExprEvalStep *step = &state->steps[i];
+		ExprEvalOp	operation = ExecEvalStepOp(state, step);
+
+		if (operation != EEOP_FUNCEXPR && operation != EEOP_FUNCEXPR_FUSAGE)
+			continue;
+		for (int j = 0; j < condition->nsites; j++)
+		{
+			if (step->d.func.finfo->fn_expr == (Node *) condition->sites[j].probe)
+				step->d.func.finfo->fn_extra = &condition->sites[j];
+		}
+	}
 }
 
 /*
@@ -383,7 +405,7 @@ PG_FUNCTION_INFO_V1(join_filter_probe);
 Datum
 join_filter_probe(PG_FUNCTION_ARGS)
 {
-	ProbeSite  *site = site_of_call(fcinfo);
+	ProbeSite  *site = fcinfo->flinfo->fn_extra;
 
 	PG_RETURN_BOOL(site == NULL || passes(site, site->condition->scan->ps_ExprContext->ecxt_scantuple));
 }
