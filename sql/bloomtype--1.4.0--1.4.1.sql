@@ -3,6 +3,16 @@
 \echo Use "ALTER EXTENSION bloomtype UPDATE" to load this file. \quit
 
 /*
+ * Only plans call this function to some purpose. The name of a filter is a constant: EXPLAIN of PostgreSQL 17 and later
+ * has no place for the former parameter. It is untyped there, so the function takes what an untyped constant can become.
+ */
+DROP FUNCTION bloom_join_filter(internal, VARIADIC "any");
+CREATE FUNCTION bloom_join_filter(filter cstring, VARIADIC keys "any") RETURNS boolean
+	AS 'MODULE_PATHNAME', 'join_filter_probe' LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bloom_join_filter(cstring, "any") IS
+	'may a hash join find a match for these keys? False is certain, true is probable';
+
+/*
  * What to remove before the extension. These functions read catalogs only, so they also answer where the library is
  * missing. PostgreSQL resolves the names in their bodies now, and with this search_path writes the schema of every name.
  */

@@ -304,6 +304,8 @@ SELECT * FROM probing('WITH c AS MATERIALIZED (SELECT item, count(*) FROM sale G
 	SELECT FROM sale WHERE item IN (SELECT item FROM c WHERE count > 1)');
 RESET max_parallel_workers_per_gather;
 
+-- a call that no plan has made is true, also beside a probe
+SELECT * FROM probing($$SELECT FROM sale JOIN item ON sale.item = item.id WHERE bloom_join_filter('$0', sale.shop)$$);
 -- everybody must be able to execute it, or plans do without
 REVOKE EXECUTE ON FUNCTION bloom_join_filter FROM PUBLIC;
 SELECT * FROM probing('SELECT FROM sale JOIN item ON sale.item = item.id');
