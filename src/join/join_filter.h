@@ -47,6 +47,7 @@ typedef enum JoinFilterMode
 extern int	join_filters;		/* a JoinFilterMode */
 extern int	join_filter_min_rows;
 extern int	join_filter_window;
+extern bool join_filter_notices;
 
 extern void define_join_filters(void);
 
@@ -352,7 +353,7 @@ extern ProbeFigures count_probes(const JoinFilter *filter);
 extern void remove_probe(ProbeSite *site);
 
 /*
- * Placing: place.c, way.c, price.c, plan_tree.c
+ * Placing: place.c, way.c, price.c, plan_tree.c, notice.c
  */
 
 /* The share of the result's rows is what the caller is expected to read. */
@@ -412,6 +413,8 @@ typedef struct Way
 	Work		works[MAX_WORKS];
 	double		scan_rows;		/* of all places, in all processes */
 	List	   *places;
+	const Plan *stop;			/* the lowest node that stops it, or NULL */
+	bool		is_computed;	/* a key, by that node */
 } Way;
 
 /* The rows of a plan on the way, in all processes and loops. */
@@ -441,9 +444,28 @@ typedef struct Sides
 /* Of a scan's rows, that filters are expected to leave at least. */
 #define LEAST_SHARE		1e-9
 
-/* A filter that is possible. */
+/* Why a join has no filter: notice.c has a sentence for each. */
+typedef enum Refusal
+{
+	NOT_REFUSED,
+	REFUSED_TYPE,				/* rows without a match are returned */
+	REFUSED_UNSORTED,			/* a merge join that does not sort both sides */
+	REFUSED_KEYS,
+	REFUSED_WAY,				/* see Way.stop */
+	REFUSED_SHORTCUT,			/* see may_build_first() */
+	REFUSED_VOLATILE,
+	REFUSED_LIMIT,				/* only a part of the rows is read */
+	REFUSED_FEW_ROWS,
+	REFUSED_MEMORY,
+	REFUSED_MATCHES,			/* too many rows have one */
+	REFUSED_BUILD,				/* costs more than is saved */
+	REFUSED_SHARED_MEMORY
+} Refusal;
+
+/* A filter that is possible, or a join that has none. */
 typedef struct Candidate
 {
+	Refusal		refusal;
 	Sides		sides;
 	const List *rtable;			/* of the statement */
 	Way			way;
@@ -455,9 +477,9 @@ typedef struct Candidate
 	double		fixed_price;	/* for any number of rows that are probed */
 	double		price;			/* of a row that is probed */
 	double		saving;			/* of one that is dropped */
-	double		hashes;			/* price of those that we do not compute ourselves */
-	double		expected;		/* share of the rows that find a match, estimated */
-	bool		guess;			/* the estimate says too little: see may_guess() */
+	double		hashes;			/* price of those by functions */
+	double		expected;		/* share that matches, estimated */
+	bool		guess;			/* see may_guess() */
 	double		most_passing;	/* share of the rows, for it to pay */
 	double		most_expected;	/* the same, for it to be placed */
 	double		passing;		/* expected share */
@@ -465,11 +487,14 @@ typedef struct Candidate
 	double		rank;			/* the least first */
 } Candidate;
 
-/* Fills in the prices, and may it then pay, if others leave it a part of the rows? */
-extern bool may_pay(Candidate *candidate);
+/* Fills in the prices.  Refuses a filter that cannot pay, whatever share of the rows others leave it. */
+extern void price_candidate(Candidate *candidate);
 
 /* Prices a filter if others leave it this share of the rows, above 0: should it pay? */
 extern bool should_pay(Candidate *candidate, double left);
+
+/* Says why the statement has no join filter, if there is a general reason, or why each of these joins has none. */
+extern void report_refusals(const PlannedStmt *stmt, const char *general, List *refused);
 
 /* The column that an expression is but for its type's name, or NULL. */
 extern Var *plain_column(Node *expression);
@@ -483,6 +508,7 @@ extern List *through_targets(const Plan *plan, List *keys);
 /* The last column of a scan that clauses read, beside what subplans read; 0 for none. */
 extern int	last_column_of(const List *clauses);
 
+extern bool is_local_scan(const Plan *plan);
 extern List *child_plans(const Plan *plan);
 extern bool is_harmless_scan(const Plan *plan);
 extern bool is_sorted(const Plan *side);

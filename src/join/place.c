@@ -37,6 +37,7 @@ typedef struct Walk
 	Bitmapset  *steady;			/* parameters that never change */
 	Bitmapset  *once;			/* ids of InitPlans and CTEs that run once */
 	List	   *candidates;		/* that may pay, or are forced */
+	List	   *refused;
 	double	   *left;			/* share of a scan's rows, by plan_node_id */
 } Walk;
 
@@ -221,7 +222,14 @@ add_condition(const Place *place, int parameter, Oid probe)
 }
 
 static void
-insert_filter(Walk *walk, const Candidate *candidate)
+refuse(Walk *walk, Candidate *candidate, Refusal refusal)
+{
+	candidate->refusal = refusal;
+	walk->refused = lappend(walk->refused, candidate);
+}
+
+static void
+insert_filter(Walk *walk, Candidate *candidate)
 {
 	Plan	   *inner = candidate->sides.inner;
 	int			parameter = list_length(walk->stmt->paramExecTypes);
@@ -230,7 +238,10 @@ insert_filter(Walk *walk, const Candidate *candidate)
 	ListCell   *cell;
 
 	if (inner->parallel_aware && is_too_large_to_share(&filter))
+	{
+		refuse(walk, candidate, REFUSED_SHARED_MEMORY);
 		return;
+	}
 	build = make_filter_build(outerPlan(inner), &filter, candidate->way.keys->inner);
 	build->scan.plan.plan_node_id = ++walk->last_node_id;
 	build->scan.plan.parallel_aware = inner->parallel_aware;
@@ -281,17 +292,25 @@ has_gather(const Way *way)
 	return false;
 }
 
-/* The filter of these keys, or NULL if it is not possible, or cannot pay. */
 static Candidate *
-try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
+make_candidate(const Walk *walk, const Sides *sides)
 {
 	Candidate  *candidate = palloc0(sizeof(Candidate));
-	Way		   *way = &candidate->way;
-	bool		may_vary = sides->runs_again && may_change(walk->stmt, sides->inner);
 
 	candidate->sides = *sides;
 	candidate->rtable = walk->stmt->rtable;
 	candidate->jit_flags = walk->stmt->jitFlags;
+	return candidate;
+}
+
+/* The filter of these keys. */
+static Candidate *
+try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
+{
+	Candidate  *candidate = make_candidate(walk, sides);
+	Way		   *way = &candidate->way;
+	bool		may_vary = sides->runs_again && may_change(walk->stmt, sides->inner);
+
 	way->keys = keys;
 	way->parameters = bms_difference(sides->inner->extParam, walk->steady);
 	way->changing = !bms_is_empty(way->parameters);
@@ -303,9 +322,13 @@ try_keys(const Walk *walk, const Sides *sides, const JoinKeys *keys)
 	}
 	find_places(way, sides->outer);
 	candidate->once = !sides->runs_again && (way->blocking || has_gather(way)) && may_change(walk->stmt, sides->inner);
-	if (way->places == NIL || (way->blocking && !may_build_first(sides)))
-		return NULL;
-	return may_pay(candidate) ? candidate : NULL;
+	if (way->places == NIL)
+		candidate->refusal = REFUSED_WAY;
+	else if (way->blocking && !may_build_first(sides))
+		candidate->refusal = REFUSED_SHORTCUT;
+	else
+		price_candidate(candidate);
+	return candidate;
 }
 
 /* Does a hash join drop outer rows without a match? */
@@ -323,32 +346,55 @@ drops_inner(JoinType type)
 	return type == JOIN_INNER || type == JOIN_LEFT || type == JOIN_SEMI || type == JOIN_ANTI;
 }
 
-/*
- * The sides of a join; false if it can have no filter.  A merge join reads its outer side
- * first, and all of it if that is a Sort.  Its inner side must be sorted, too, because the
- * join may end before it: see is_sorted().
- */
+/* Joins that can have a filter. */
 static bool
+is_filtering_join(const Plan *plan)
+{
+	return IsA(plan, HashJoin) || IsA(plan, MergeJoin);
+}
+
+/*
+ * The sides of a join.  A merge join reads its outer side first, and all of it if that is a
+ * Sort.  Its inner side must be sorted, too, because the join may end before it: see
+ * is_sorted().
+ */
+static Refusal
 find_sides(Sides *sides, Plan *plan)
 {
 	const Join *join = (const Join *) plan;
 
 	sides->join = join;
-	switch (nodeTag(plan))
+	if (IsA(plan, HashJoin))
 	{
-		case T_HashJoin:
-			sides->inner = innerPlan(plan);
-			sides->outer = outerPlan(plan);
-			sides->nkeys = list_length(((const HashJoin *) plan)->hashkeys);
-			return drops_outer(join->jointype);
-		case T_MergeJoin:
-			sides->inner = outerPlan(plan);
-			sides->outer = innerPlan(plan);
-			sides->nkeys = list_length(((const MergeJoin *) plan)->mergeclauses);
-			return drops_inner(join->jointype) && IsA(sides->inner, Sort) && is_sorted(sides->outer);
-		default:
-			return false;
+		sides->inner = innerPlan(plan);
+		sides->outer = outerPlan(plan);
+		sides->nkeys = list_length(((const HashJoin *) plan)->hashkeys);
+		return drops_outer(join->jointype) ? NOT_REFUSED : REFUSED_TYPE;
 	}
+	sides->inner = outerPlan(plan);
+	sides->outer = innerPlan(plan);
+	sides->nkeys = list_length(((const MergeJoin *) plan)->mergeclauses);
+	if (!drops_inner(join->jointype))
+		return REFUSED_TYPE;
+	return IsA(sides->inner, Sort) && is_sorted(sides->outer) ? NOT_REFUSED : REFUSED_UNSORTED;
+}
+
+/* The first of its keys that works alone, or what refuses all of them together. */
+static Candidate *
+try_single_keys(const Walk *walk, const Sides *sides, Candidate *all)
+{
+	for (int i = 0; i < sides->nkeys; i++)
+	{
+		JoinKeys   *one = palloc0(sizeof(JoinKeys));
+		Candidate  *candidate;
+
+		if (!add_key(walk, one, sides, i))
+			continue;
+		candidate = try_keys(walk, sides, one);
+		if (candidate->refusal == NOT_REFUSED)
+			return candidate;
+	}
+	return all;
 }
 
 /* All keys in one filter if one place can have them, otherwise the first that works alone. */
@@ -356,21 +402,19 @@ static Candidate *
 find_candidate(const Walk *walk, const Sides *sides)
 {
 	JoinKeys   *all = palloc0(sizeof(JoinKeys));
-	Candidate  *candidate = NULL;
+	Candidate  *candidate;
 	int			added = 0;
 
 	for (int i = 0; i < sides->nkeys && added < MAX_JOIN_KEYS; i++)
 		added += add_key(walk, all, sides, i);
-	if (added > 0)
-		candidate = try_keys(walk, sides, all);
-	for (int i = 0; i < sides->nkeys && added > 1 && candidate == NULL; i++)
+	if (added == 0)
 	{
-		JoinKeys   *one = palloc0(sizeof(JoinKeys));
-
-		if (add_key(walk, one, sides, i))
-			candidate = try_keys(walk, sides, one);
+		candidate = make_candidate(walk, sides);
+		candidate->refusal = REFUSED_KEYS;
+		return candidate;
 	}
-	return candidate;
+	candidate = try_keys(walk, sides, all);
+	return candidate->refusal == NOT_REFUSED || added == 1 ? candidate : try_single_keys(walk, sides, candidate);
 }
 
 /*
@@ -378,14 +422,20 @@ find_candidate(const Walk *walk, const Sides *sides)
  * whether the join reads its outer or its inner side first.
  */
 static void
-consider_join(Walk *walk, const Sides *sides)
+consider_join(Walk *walk, Sides *sides, Plan *join)
 {
-	Candidate  *candidate = find_candidate(walk, sides);
+	Refusal		refusal = find_sides(sides, join);
+	Candidate  *candidate = refusal == NOT_REFUSED ? find_candidate(walk, sides) : make_candidate(walk, sides);
 
-	if (candidate == NULL ||
-		has_volatile_subtree(walk->stmt, sides->outer) || has_volatile_subtree(walk->stmt, sides->inner))
-		return;
-	walk->candidates = lappend(walk->candidates, candidate);
+	if (refusal == NOT_REFUSED)
+		refusal = candidate->refusal;
+	if (refusal == NOT_REFUSED &&
+		(has_volatile_subtree(walk->stmt, sides->outer) || has_volatile_subtree(walk->stmt, sides->inner)))
+		refusal = REFUSED_VOLATILE;
+	if (refusal == NOT_REFUSED)
+		walk->candidates = lappend(walk->candidates, candidate);
+	else
+		refuse(walk, candidate, refusal);
 }
 
 /*
@@ -409,8 +459,8 @@ walk_plan(Walk *walk, Plan *plan, double share_read, bool again)
 	ListCell   *cell;
 
 	check_stack_depth();
-	if (find_sides(&sides, plan))
-		consider_join(walk, &sides);
+	if (is_filtering_join(plan))
+		consider_join(walk, &sides, plan);
 	foreach(cell, child_plans(plan))
 		walk_plan(walk, lfirst(cell), share_of_child(plan, lfirst(cell), share_read),
 				  again || reruns_child(plan, lfirst(cell)));
@@ -443,7 +493,7 @@ find_steady_parameters(Walk *walk)
 static bool
 survey_plan(Walk *walk, const Plan *plan)
 {
-	bool		found = IsA(plan, HashJoin) || IsA(plan, MergeJoin);
+	bool		found = is_filtering_join(plan);
 	List	   *children = child_plans(plan);
 	ListCell   *cell;
 
@@ -530,11 +580,41 @@ insert_filters(Walk *walk)
 	depend_on_function(walk->stmt, walk->probe);
 }
 
+/* Why no join of the statement can have a filter, or NULL. */
+static const char *
+find_general_refusal(Walk *walk)
+{
+	if (join_filters == JOIN_FILTERS_OFF)
+		return _("\"bloomtype.join_filters\" is \"off\".");
+	if (all_scans_are_small(walk))
+		return _("All scans together are expected to return fewer rows than \"bloomtype.join_filter_min_rows\".");
+	walk->probe = get_probe_function();
+	if (!OidIsValid(walk->probe))
+		return _("The database lacks the function bloom_join_filter() of the extension, or PUBLIC may not execute it.");
+	return NULL;
+}
+
+static void
+walk_plans(Walk *walk, double share_read)
+{
+	ListCell   *cell;
+
+	walk->has_barrier = has_security_barrier(walk->stmt);
+	find_steady_parameters(walk);
+	walk_plan(walk, walk->stmt->planTree, share_read, false);
+	foreach(cell, walk->stmt->subplans)
+	{
+		if (lfirst(cell) != NULL)
+			walk_plan(walk, lfirst(cell), 1, !bms_is_member(foreach_current_index(cell) + 1, walk->once));
+	}
+}
+
 void
 place_join_filters(PlannedStmt *stmt, double share_read)
 {
 	Walk		walk = {.stmt = stmt};
 	bool		has_join;
+	const char *refusal;
 	ListCell   *cell;
 
 	if (stmt->planTree == NULL)
@@ -545,15 +625,14 @@ place_join_filters(PlannedStmt *stmt, double share_read)
 		if (lfirst(cell) != NULL)
 			has_join |= survey_plan(&walk, lfirst(cell));
 	}
-	if (!has_join || all_scans_are_small(&walk) || !OidIsValid(walk.probe = get_probe_function()))
+	if (!has_join)
 		return;
-	walk.has_barrier = has_security_barrier(stmt);
-	find_steady_parameters(&walk);
-	walk_plan(&walk, stmt->planTree, share_read, false);
-	foreach(cell, stmt->subplans)
+	refusal = find_general_refusal(&walk);
+	if (refusal == NULL)
 	{
-		if (lfirst(cell) != NULL)
-			walk_plan(&walk, lfirst(cell), 1, !bms_is_member(foreach_current_index(cell) + 1, walk.once));
+		walk_plans(&walk, share_read);
+		insert_filters(&walk);
 	}
-	insert_filters(&walk);
+	if (join_filter_notices)
+		report_refusals(stmt, refusal, list_concat(walk.refused, walk.candidates));
 }

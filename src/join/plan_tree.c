@@ -18,6 +18,31 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+/* Does a plan read rows here that are no other plan's: of a table, a function, a CTE? */
+bool
+is_local_scan(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+		case T_SampleScan:
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
+		case T_FunctionScan:
+		case T_TableFuncScan:
+		case T_ValuesScan:
+		case T_CteScan:
+		case T_WorkTableScan:
+		case T_NamedTuplestoreScan:
+			return true;
+		default:
+			return false;
+	}
+}
+
 /* The children of a plan; not the plans behind its subplans and InitPlans. */
 List *
 child_plans(const Plan *plan)

@@ -406,29 +406,43 @@ price_probes(Candidate *candidate, double left)
 	candidate->leaves = candidate->guess ? 1 : candidate->passing;
 }
 
-bool
-should_pay(Candidate *candidate, double left)
+/* The first of these that holds is the reason against a filter. */
+static Refusal
+refusal_by_price(const Candidate *candidate, double left)
 {
 	double		share_read = candidate->way.blocking ? 1 : candidate->sides.share_read;
 	double		rows = Max(left, LEAST_LEFT) * share_read * candidate->way.scan_rows;
 	double		inner_rows = outerPlan(candidate->sides.inner)->plan_rows;
 
-	price_probes(candidate, left);
 	if (join_filters == JOIN_FILTERS_FORCE)
-		return true;
-	return rows >= join_filter_min_rows && fits_join_filter(inner_rows) &&
-		candidate->passing <= candidate->most_expected &&
-		rows * ((1 - candidate->passing) * candidate->saving - candidate->price) >=
-		inner_rows * candidate->build_price + candidate->fixed_price;
+		return NOT_REFUSED;
+	if (rows < join_filter_min_rows)
+		return rows / share_read < join_filter_min_rows ? REFUSED_FEW_ROWS : REFUSED_LIMIT;
+	if (!fits_join_filter(inner_rows))
+		return REFUSED_MEMORY;
+	if (candidate->passing > candidate->most_expected)
+		return REFUSED_MATCHES;
+	if (rows * ((1 - candidate->passing) * candidate->saving - candidate->price) <
+		inner_rows * candidate->build_price + candidate->fixed_price)
+		return share_read < 1 ? REFUSED_LIMIT : REFUSED_BUILD;
+	return NOT_REFUSED;
+}
+
+bool
+should_pay(Candidate *candidate, double left)
+{
+	price_probes(candidate, left);
+	candidate->refusal = refusal_by_price(candidate, left);
+	return candidate->refusal == NOT_REFUSED;
 }
 
 /* At best, all rows that the other filters leave reach the join: no more than do now. */
-bool
-may_pay(Candidate *candidate)
+void
+price_candidate(Candidate *candidate)
 {
 	const Way  *way = &candidate->way;
 	double		reaching = Min(1, candidate->sides.outer->plan_rows / Max(1, way->scan_rows));
-	bool		pays;
+	Refusal		refusal;
 
 	candidate->keys = total_inner_rows(candidate->sides.inner);
 	candidate->hashes = price_of_hashes(way->keys);
@@ -437,7 +451,9 @@ may_pay(Candidate *candidate)
 	candidate->build_price = BUILD_PRICE + candidate->hashes;
 	candidate->probe_price = price_of_probe(candidate);
 	candidate->fixed_price = price_of_compiling(candidate) + CONDITION_PRICE * rows_dropped_before(candidate);
-	pays = should_pay(candidate, 1);
+	should_pay(candidate, 1);
+	refusal = candidate->refusal;
 	candidate->rank = (candidate->price - HASH_MARGIN * candidate->hashes) / Max(0.01, 1 - candidate->passing);
-	return pays || should_pay(candidate, Max(reaching, LEAST_SHARE));
+	if (refusal != NOT_REFUSED && !should_pay(candidate, Max(reaching, LEAST_SHARE)))
+		candidate->refusal = refusal;
 }

@@ -20,6 +20,7 @@
 int			join_filters = JOIN_FILTERS_OFF;
 int			join_filter_min_rows;
 int			join_filter_window;
+bool		join_filter_notices;
 
 static const struct config_enum_entry modes[] = {
 	{"off", JOIN_FILTERS_OFF, false},
@@ -114,7 +115,7 @@ plan_with_join_filters(PLANNER_PARAMETERS)
 {
 	PlannedStmt *stmt = (next_planner ? next_planner : standard_planner) (PLANNER_ARGUMENTS);
 
-	if (join_filters != JOIN_FILTERS_OFF)
+	if (join_filters != JOIN_FILTERS_OFF || join_filter_notices)
 		place_join_filters(stmt, (cursorOptions & CURSOR_OPT_FAST_PLAN) != 0 ? cursor_tuple_fraction : 1);
 	return stmt;
 }
@@ -145,6 +146,10 @@ define_join_filters(void)
 							"In rows with a key, by default 512. Raise it if scans remove filters that would pay later. "
 							"Lower it if scans keep filters that drop nothing.",
 							&join_filter_window, 512, 1, 1 << 24, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("bloomtype.join_filter_notices",
+							 "Says of each hash and merge join that has no join filter why.",
+							 "The default is \"off\". Turn it on before EXPLAIN. A notice appears when a statement is planned.",
+							 &join_filter_notices, false, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("bloomtype");
 	register_filter_build();
 	register_filter_copy();

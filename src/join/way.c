@@ -164,6 +164,18 @@ add_place(Way *way, Plan *scan, List *keys)
 	return REACHES_ALL;
 }
 
+/* Forgets what is below a node, but for the reason why nothing is. */
+static void
+go_back(Way *way, const Way *before)
+{
+	const Plan *stop = way->stop;
+	bool		is_computed = way->is_computed;
+
+	*way = *before;
+	way->stop = stop;
+	way->is_computed = is_computed;
+}
+
 /* Descends where it must reach all rows or none; before is what to return to. */
 static Reach
 descend_wholly(Way *way, Plan *plan, List *keys, const Way *before)
@@ -174,7 +186,7 @@ descend_wholly(Way *way, Plan *plan, List *keys, const Way *before)
 
 	if (reach == REACHES_ALL)
 		return REACHES_ALL;
-	*way = *before;
+	go_back(way, before);
 	way->places = list_truncate(places, nplaces);
 	return REACHES_NONE;
 }
@@ -216,7 +228,7 @@ descend_children(Way *way, List *plans, List *keys)
 		add_work(way, WORK_APPEND, rows_of(way, lfirst(cell)));
 		reach = descend(way, lfirst(cell), keys);
 		if (reach == REACHES_NONE)
-			*way = before;
+			go_back(way, &before);
 		else if (some)
 			way->nworks = before.nworks;
 		else
@@ -407,30 +419,14 @@ descend_node(Way *way, Plan *plan, List *keys)
 	}
 }
 
-/* Down from a plan, whose result has the keys as columns. */
+/* Into a plan that passes these columns on. */
 static Reach
-descend(Way *way, Plan *plan, List *keys)
+descend_from(Way *way, Plan *plan, List *keys)
 {
-	check_stack_depth();
-	keys = through_targets(plan, keys);
-	if (keys == NIL)
-		return REACHES_NONE;
+	if (is_local_scan(plan))
+		return add_place(way, plan, keys);
 	switch (nodeTag(plan))
 	{
-		case T_SeqScan:
-		case T_SampleScan:
-		case T_IndexScan:
-		case T_IndexOnlyScan:
-		case T_BitmapHeapScan:
-		case T_TidScan:
-		case T_TidRangeScan:
-		case T_FunctionScan:
-		case T_TableFuncScan:
-		case T_ValuesScan:
-		case T_CteScan:
-		case T_WorkTableScan:
-		case T_NamedTuplestoreScan:
-			return add_place(way, plan, keys);
 		case T_ForeignScan:
 			/* its rows are dropped here, after the other server has sent them */
 			return ((ForeignScan *) plan)->operation == CMD_SELECT ? add_place(way, plan, keys) : REACHES_NONE;
@@ -439,6 +435,23 @@ descend(Way *way, Plan *plan, List *keys)
 		default:
 			return descend_node(way, plan, keys);
 	}
+}
+
+/* Down from a plan, whose result has the keys as columns. */
+static Reach
+descend(Way *way, Plan *plan, List *keys)
+{
+	List	   *columns = through_targets(plan, keys);
+	Reach		reach;
+
+	check_stack_depth();
+	reach = columns == NIL ? REACHES_NONE : descend_from(way, plan, columns);
+	if (reach == REACHES_NONE && way->stop == NULL)
+	{
+		way->stop = plan;
+		way->is_computed = columns == NIL;
+	}
+	return reach;
 }
 
 void
