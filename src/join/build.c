@@ -175,6 +175,7 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	ParamExecData *parameter = &estate->es_param_exec_vals[build->plan.parameter];
 
+	Assert(parameter->execPlan == NULL);
 	begin_passing_scan(node, estate, eflags);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) || estate->es_epq_active != NULL)
 		return;
@@ -230,6 +231,7 @@ exec_build(CustomScanState *node)
 static void
 collect_shared(FilterBuild *build)
 {
+	Assert(build->filter->shared != NULL);
 	build->collecting = true;
 	build->filter->keys = 0;
 	build->filter->nstaged = 0;

@@ -76,6 +76,7 @@ prepare_keys(KeyHash *keys, const FilterPlan *plan, bool is_outer, const List *c
 	const List *functions = is_outer ? plan->outer_hashes : plan->inner_hashes;
 	int			last_column = 0;
 
+	Assert(list_length(columns) == list_length(functions) && list_length(functions) <= MAX_JOIN_KEYS);
 	for (int i = 0; i < list_length(functions); i++)
 	{
 		Oid			function = list_nth_oid(functions, i);
@@ -150,6 +151,7 @@ fits_join_filter(double keys)
 void
 start_join_filter(JoinFilter *filter)
 {
+	Assert(filter->shared == NULL);
 	MemoryContextReset(filter->memory);
 	filter->ready = filter->given_up = filter->exact = false;
 	filter->range = bf_empty_range;
@@ -170,6 +172,7 @@ give_up(JoinFilter *filter)
 void
 set_join_filter_bits(JoinFilter *filter, uint8 *bits, uint32 nblocks)
 {
+	Assert(nblocks > 0 && bits == (uint8 *) TYPEALIGN(BF_BLOCK_BYTES, bits));
 	filter->bits = bits;
 	filter->shape.nblocks = nblocks;
 	filter->shape.block_bits = BF_BLOCK_BITS;
@@ -292,6 +295,7 @@ add_to_join_filter(JoinFilter *filter, uint64 key)
 {
 	HashChunk  *chunk = filter->chunks;
 
+	Assert(!filter->given_up && (!filter->ready || filter->shared != NULL));
 	filter->keys++;
 	if (filter->single)
 		bf_range_add(&filter->range, (int64) key);
@@ -368,6 +372,7 @@ finish_bits(JoinFilter *filter)
 		give_up(filter);
 		return;
 	}
+	Assert(filter->bits != NULL && filter->chunks == NULL && filter->nstaged == 0);
 	filter->ready = !filter->spoiled;
 }
 

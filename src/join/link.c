@@ -145,6 +145,7 @@ remove_probe(ProbeSite *site)
 {
 	ProbedCondition *condition = site->condition;
 
+	Assert(site >= condition->sites && site < condition->sites + condition->nsites);
 	site->removed = true;
 	for (int i = 0; i < condition->nsites; i++)
 	{
@@ -170,6 +171,8 @@ link_build(PlanState *above, const Linking *linking, int depth)
 
 	if (build == NULL || build->filter == NULL || (build->plan.once && linking->runs_again))
 		return NULL;
+	Assert(IsA(above, HashState) || IsA(above, SortState));
+	Assert(build->filter->above == NULL);
 	build->filter->above = above;
 	build->filter->depth = depth;
 	return build;

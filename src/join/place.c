@@ -237,6 +237,8 @@ insert_filter(Walk *walk, Candidate *candidate)
 	CustomScan *build;
 	ListCell   *cell;
 
+	Assert(candidate->refusal == NOT_REFUSED && candidate->way.places != NIL);
+	Assert(IsA(inner, Hash) || IsA(inner, Sort));
 	if (inner->parallel_aware && is_too_large_to_share(&filter))
 	{
 		refuse(walk, candidate, REFUSED_SHARED_MEMORY);

@@ -187,6 +187,7 @@ add_price(Way *way, double rows, double price)
 {
 	Work	   *last;
 
+	Assert(rows >= 0 && way->nworks <= MAX_WORKS);
 	if (way->nworks < MAX_WORKS)
 	{
 		Work		work = {.rows = rows, .price = price};
@@ -404,6 +405,8 @@ price_probes(Candidate *candidate, double left)
 	if (candidate->guess)
 		candidate->passing = Min(candidate->passing, Max(LEAST_GUESS, candidate->most_expected));
 	candidate->leaves = candidate->guess ? 1 : candidate->passing;
+	Assert(candidate->price > 0 && candidate->saving > 0);
+	Assert(candidate->passing >= 0 && candidate->passing <= 1);
 }
 
 /* The first of these that holds is the reason against a filter. */

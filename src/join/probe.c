@@ -168,6 +168,7 @@ may_match(ProbeSite *site, TupleTableSlot *slot)
 	const JoinFilter *filter = site->filter;
 	bool		result;
 
+	Assert(!filter->spoiled && !filter->given_up && filter->bits != NULL);
 	slot_getsomeattrs(slot, site->last_column);
 	if (filter->exact)
 	{
@@ -287,6 +288,7 @@ judge_probe(ProbeSite *site)
 	uint32		dropped = judgement->seen - judgement->passed;
 	bool		pays = loss_of(filter, judgement->seen, dropped) <= 0;
 
+	Assert(judgement->passed <= judgement->seen && judgement->pause == 0);
 	judgement->probed += judgement->seen;
 	judgement->dropped += dropped;
 	judgement->failures = pays ? 0 : judgement->failures + 1;

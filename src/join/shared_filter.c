@@ -104,6 +104,7 @@ finish_shared_filter(JoinFilter *filter)
 {
 	SharedFilter *shared = filter->shared;
 
+	Assert(shared != NULL && filter->bits == bits_of(shared));
 	add_staged_hashes(filter);
 	pg_atomic_fetch_add_u64(&shared->keys, filter->keys);
 	filter->keys = 0;
@@ -164,6 +165,7 @@ publish_filter_copy(const JoinFilter *filter, SharedFilter *copy)
 		pg_atomic_write_u32(&copy->copy, COPY_NEVER);
 		return;
 	}
+	Assert(!filter->spoiled && filter->bits != NULL);
 	memcpy(bits_of(copy), filter->bits, (Size) filter->shape.nblocks * BF_BLOCK_BYTES);
 	copy->nblocks = filter->shape.nblocks;
 	copy->exact = filter->exact;

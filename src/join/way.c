@@ -155,6 +155,7 @@ add_place(Way *way, Plan *scan, List *keys)
 {
 	Place	   *place = palloc0(sizeof(Place));
 
+	Assert(list_length(keys) == list_length(way->keys->outer_hashes));
 	place->scan = scan;
 	place->gather = way->gather;
 	place->loops = Max(1, way->loops);
@@ -171,6 +172,7 @@ go_back(Way *way, const Way *before)
 	const Plan *stop = way->stop;
 	bool		is_computed = way->is_computed;
 
+	Assert(way->nworks >= before->nworks && way->scan_rows >= before->scan_rows);
 	*way = *before;
 	way->stop = stop;
 	way->is_computed = is_computed;
@@ -367,6 +369,7 @@ descend_gather(Way *way, Plan *gather, List *keys)
 {
 	Reach		reach;
 
+	Assert(way->gather == NULL);	/* workers start no workers */
 	if (way->changing || way->peeked)
 		return REACHES_NONE;
 	way->gather = gather;

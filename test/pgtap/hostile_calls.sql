@@ -311,7 +311,7 @@ BEGIN
             FROM calls c JOIN attack.value v ON v.type = types[1 + cardinality(c.calls)]
                 AND NOT (c.corrupt AND v.corrupt))
         SELECT * FROM (SELECT *, count(*) OVER () AS total FROM calls WHERE cardinality(calls) = cardinality(types)) a
-        WHERE hashtext(calls::text) % (1 + total / 25000) = 0
+        WHERE hashtext(calls::text) % (1 + total / 10000) = 0
     LOOP
         r.calls := r.calls + 1;
         query := format(template, VARIADIC call.calls);

@@ -19,7 +19,7 @@ from tap import clean_up_when_terminated, done, note, ok, part
 import reference as ref
 
 NAME = f"bloomtype_cancel_{os.getpid()}"
-ROUNDS = 3
+ROUNDS = 2
 AIM = 100  # milliseconds
 BOUND = 30000
 

@@ -13,7 +13,7 @@ from join_queries import RESULT_OF_TIMEOUT, SETTINGS, Queries, tables
 from session import Session, each, in_thread, result_of, run, wait_until_blocked
 from tap import note, ok, same
 
-QUERIES = int(os.environ.get("JOIN_QUERIES", "400"))
+QUERIES = int(os.environ.get("JOIN_QUERIES", "250"))
 SEED = int(os.environ.get("JOIN_SEED", "1"))
 Session.settings = SETTINGS
 
