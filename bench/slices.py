@@ -244,6 +244,59 @@ def builds(session):
         session.ask("DROP INDEX built_f")
 
 
+# Filters that are also united: made for far more keys than most of them have
+
+ROOM = 200000  # keys for which they are made
+SEGMENTS = max(scaled(3000), FEW)
+NUMBERS = {"1,600 keys each": "1600", "Zipfian numbers of keys": "greatest(160000 / i, 1)"}
+
+
+def make_roomy(session, number, sets):
+    series = "FROM generate_series(1, %d::bigint) AS i, LATERAL (SELECT %s AS keys) AS n" % (sets, number)
+    keys = "generate_series(1, keys::bigint) AS j"
+    key = LARGE_KEY % ("i", "j")
+    session.ask("CREATE TABLE filters_fitted {0} AS SELECT i::int AS id, keys, (SELECT bloom_agg({1}, {2}) FROM {3}) AS f {4}"
+                .format(TOASTED, key, ROOM, keys, series))  # fmt: skip
+    session.ask("CREATE TABLE filters_roomy {0} AS TABLE filters_fitted".format(TOASTED))
+    session.ask("CREATE TABLE pairs_roomy {0} AS SELECT i::int AS id, {1} AS key {2}, {3}".format(QUIET % "", key, series, keys))
+    for table in "filters_fitted", "filters_roomy", "pairs_roomy":
+        session.ask("VACUUM ANALYZE " + table)
+
+
+def best_items(session):
+    """The fewest elements that keep the rate of nineteen of twenty filters: an index for fewer keeps that of fewer."""
+    return int(session.ask("SELECT percentile_disc(0.95) WITHIN GROUP (ORDER BY keys) FROM filters_fitted")[0])
+
+
+def compare_shapes(session, name, sets):
+    default = "CREATE INDEX filters_fitted_f ON filters_fitted USING bloomslices (f)"
+    for against, sql, turns in (
+            ("expected_items = %d, the best" % best_items(session),
+             "CREATE INDEX other ON filters_fitted USING bloomslices (f) WITH (expected_items = %d)" % best_items(session), TURNS),
+            ("the B-tree of pairs", "CREATE INDEX other ON pairs_roomy (key)", TURNS),
+            ("expected_items = %d, as made for" % ROOM,
+             "CREATE INDEX other ON filters_roomy USING bloomslices (f) WITH (expected_items = %d)" % ROOM, 1)):  # fmt: skip
+        pairs = []
+        for _ in range(turns):
+            session.ask("DROP INDEX IF EXISTS filters_fitted_f, other")
+            pairs.append((timed(session, sql), timed(session, default)))
+        goal = "<= 2" if against.endswith("best") else ""
+        size = session.rows("SELECT pg_relation_size('other'), pg_relation_size('filters_fitted_f')")[0]
+        show("%d sets, %s: bytes : %s" % (sets, name, against), [[int(each) for each in size]], kilobytes, goal)
+        show_times("  CREATE INDEX", pairs)
+    session.ask("ALTER INDEX other RENAME TO filters_roomy_f")
+
+
+@part
+def shapes(session):
+    heading("filters made for %d keys at 1 %%, bloomslices by default : others" % ROOM)
+    for name, number in NUMBERS.items():
+        make_roomy(session, number, SEGMENTS)
+        compare_shapes(session, name, SEGMENTS)
+        ask_by_turns("  an absent key : expected_items = %d" % ROOM, ABSENT, ("filters_roomy", "filters_fitted"), (500, 500), "")
+        session.ask("DROP TABLE filters_fitted, filters_roomy, pairs_roomy")
+
+
 # Adding sets
 
 def add(table, source, first, last):

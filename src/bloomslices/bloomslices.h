@@ -465,6 +465,14 @@ extern void write_slab(PageWriter *writer, Slab *slab, uint32 nblocks, const Row
 extern void write_raw_bits(PageWriter *writer, const Slab *slab, uint32 nblocks, uint64 first, ReadRows read,
 						   void *state);
 
+/* sample.c */
+
+/*
+ * The shape for the filters of a table.  Incomplete if its sample has none that gives a
+ * shape.
+ */
+extern SlicesShape sample_slices_shape(Relation heap, Relation index, struct IndexInfo *info);
+
 /* build.c */
 extern IndexBuildResult *bloomslices_build(Relation heap, Relation index, struct IndexInfo *info);
 extern void bloomslices_buildempty(Relation index);

@@ -17,24 +17,8 @@
 #include "utils/memutils.h"
 #include "value/stored_value.h"
 
-/*
- * The sample is this many blocks of the table, or up to MOST_SAMPLE_BLOCKS if they have
- * fewer than ENOUGH_FILTERS, as for a partial index.
- */
-#define SAMPLE_BLOCKS		64
-#define MOST_SAMPLE_BLOCKS	4096
-#define ENOUGH_FILTERS		32
-
 /* A slab of slices takes no more, a list can. */
 #define BATCH_ROWS		(BF_TILE_ROWS * BF_MOST_TILES)
-
-typedef struct Sample
-{
-	SlicesShape option;			/* what the storage parameters say */
-	SlicesShape *shapes;
-	uint32		n;
-	uint32		room;
-} Sample;
 
 typedef struct Entries
 {
@@ -64,97 +48,6 @@ typedef struct Build
 	BufFile    *file;
 	uint32		nruns;			/* in the file, each of memory_room rows */
 } Build;
-
-static void
-sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
-{
-	Sample	   *sample = arg;
-	SlicesShape shape = sample->option;
-	bf_filter	filter;
-
-	if (isnull[0] || !alive)
-		return;
-	read_header(values[0], BF_FILTER, &filter);
-	if (!complete_shape(&shape, &filter))
-		return;
-	if (sample->n == sample->room)
-	{
-		sample->room = Max(1024, 2 * sample->room);
-		sample->shapes = sample->shapes == NULL ? palloc(sample->room * sizeof(SlicesShape)) :
-			repalloc(sample->shapes, sample->room * sizeof(SlicesShape));
-	}
-	sample->shapes[sample->n++] = shape;
-}
-
-/* 0 for shapes with the same bits. */
-static int
-compare_shapes(const void *a, const void *b)
-{
-	const SlicesShape *x = a;
-	const SlicesShape *y = b;
-
-	if (x->nblocks != y->nblocks)
-		return x->nblocks < y->nblocks ? -1 : 1;
-	if (x->k != y->k)
-		return x->k < y->k ? -1 : 1;
-	if (x->seed != y->seed)
-		return x->seed < y->seed ? -1 : 1;
-	return (int) x->element_class - (int) y->element_class;
-}
-
-/* Of equally common ones that of the middle size: one large filter must not give each row its size. */
-static SlicesShape
-commonest_shape(Sample *sample)
-{
-	SlicesShape *shapes = sample->shapes;
-	uint32		ncommonest = 0;
-	uint32		most = 0;
-	uint32		count = 0;
-
-	if (sample->n > 0)
-		qsort(shapes, sample->n, sizeof(SlicesShape), compare_shapes);
-	for (uint32 i = 0; i < sample->n; i++)
-	{
-		count++;
-		if (i + 1 < sample->n && compare_shapes(&shapes[i], &shapes[i + 1]) == 0)
-			continue;
-		if (count > most)
-			ncommonest = 0;
-		most = Max(most, count);
-		if (count == most)
-			shapes[ncommonest++] = shapes[i];
-		count = 0;
-	}
-	return ncommonest > 0 ? shapes[ncommonest / 2] : sample->option;
-}
-
-/* Samples blocks that are evenly spread over the table. */
-static void
-sample_blocks(Relation heap, Relation index, struct IndexInfo *info, uint64 nblocks, uint32 nsampled, Sample *sample)
-{
-	sample->n = 0;
-	for (uint32 i = 0; i < nsampled; i++)
-		table_index_build_range_scan(heap, index, info, false, false, false,
-									 (BlockNumber) ((2 * i + 1) * nblocks / (2 * nsampled)), 1, sample_row, sample, NULL);
-}
-
-/* Incomplete if the sample has no filter that gives a shape. */
-static SlicesShape
-sample_shape(Relation heap, Relation index, struct IndexInfo *info)
-{
-	Sample		sample = {.option = slices_shape_option(index)};
-	BlockNumber nblocks = RelationGetNumberOfBlocks(heap);
-	uint32		nsampled = 0;
-
-	for (uint32 most = SAMPLE_BLOCKS; most <= MOST_SAMPLE_BLOCKS; most *= 8)
-	{
-		if (nsampled == nblocks || sample.n >= ENOUGH_FILTERS)
-			break;
-		nsampled = Min(most, nblocks);
-		sample_blocks(heap, index, info, nblocks, nsampled, &sample);
-	}
-	return commonest_shape(&sample);
-}
 
 static inline Size
 bytes_per_row(const Build *build)
@@ -407,7 +300,7 @@ build_slices(Relation heap, Relation index, struct IndexInfo *info, IndexBuildRe
 
 	build->writer.index = index;
 	build->writer.next = SLICES_META_PAGE + 1;
-	build->shape = sample_shape(heap, index, info);
+	build->shape = sample_slices_shape(heap, index, info);
 	build->next_number = 1;
 	build->memory = (Size) maintenance_work_mem * 1024;
 	result->heap_tuples = table_index_build_scan(heap, index, info, true, true, add_tuple, build, NULL);

@@ -68,6 +68,19 @@ CREATE INDEX CONCURRENTLY segments_wide ON segments USING bloomslices (seen)
 SELECT element_type, requested_rate, seed, rows, rechecked FROM bloomslices_info('segments_wide');
 DROP INDEX segments_wide;
 
+-- by the elements of the filters; here 1,536 bits keep the rate of 1 % for 150
+CREATE TABLE roomy AS
+SELECT i AS id, bloom_agg(i * 1000 + j, 10000) AS seen FROM generate_series(1, 600) i, generate_series(1, 150) j GROUP BY i;
+CREATE INDEX roomy_seen ON roomy USING bloomslices (seen);
+SELECT bits, hashes, requested_rate, rows, rechecked FROM bloomslices_info('roomy_seen');
+SET enable_seqscan = off;
+SELECT id FROM roomy WHERE seen @> 42042;
+RESET enable_seqscan;
+SELECT bloomslices_check('roomy_seen');
+ALTER INDEX roomy_seen SET (expected_items = 10000);
+REINDEX INDEX roomy_seen;
+SELECT bits FROM bloomslices_info('roomy_seen');
+
 -- partitions, and an expression with a predicate
 CREATE TABLE days (day int, seen bloomfilter) PARTITION BY LIST (day);
 CREATE TABLE days_1 PARTITION OF days FOR VALUES IN (1);
@@ -129,5 +142,5 @@ SELECT bloomslices_check('lacking_seen');
 UPDATE pg_index SET indisready = true WHERE indexrelid = 'lacking_seen'::regclass;
 SELECT bloomslices_check('lacking_seen');
 
-DROP TABLE segments, few, days, unlogged, lacking;
+DROP TABLE segments, few, roomy, days, unlogged, lacking;
 DROP ROLE bloomslices_reader;

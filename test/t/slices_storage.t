@@ -100,10 +100,10 @@ def shape_of_a_sample():
         session.ask("DELETE FROM equal WHERE id > 1000; REINDEX INDEX equal_f")
         reader.ask("COMMIT")
         same(session.ask(size.format(100, "equal_f")), ["t"], "but not that of filters that are deleted")
-        session.ask("CREATE TABLE sized AS SELECT bloom_agg(i, 1000 * n) AS f FROM generate_series(1, 60) AS n, "
-                    "generate_series(1, 100) AS i GROUP BY n; INSERT INTO sized SELECT bloom_agg(1, 8000000); "
+        session.ask("CREATE TABLE sized AS SELECT bloom_agg(i, 100 * n) AS f FROM generate_series(1, 60) AS n, "
+                    "generate_series(1, 40 * n) AS i GROUP BY n; INSERT INTO sized SELECT bloom_agg(1, 8000000); "
                     "CREATE INDEX sized_f ON sized USING bloomslices (f)")
-        same(session.ask(size.format(31000, "sized_f")), ["t"], "of 61 sizes it takes the middle one")
+        same(session.ask(size.format(3100, "sized_f")), ["t"], "of 61 sizes it takes the middle one")
         wrong = check(session, "grown_f") + differences(session, "grown", KEYS) + check(session, "equal_f")
         ok(not wrong, "no row is lost", *wrong)
 
@@ -111,12 +111,13 @@ def shape_of_a_sample():
         session.ask("CREATE UNLOGGED TABLE wide (id int, f bloomfilter, filler text DEFAULT repeat('x', 7000)); "
                     "ALTER TABLE wide ALTER filler SET STORAGE plain")
         unsampled = max(set(range(5000)) - {(2 * i + 1) * 5000 // 8192 for i in range(4096)})
-        session.ask("INSERT INTO wide (id, f) SELECT i, bloom_add(bloom_create(CASE WHEN i = 40 THEN 300 WHEN i < 110 THEN 1000 "
-                    "ELSE 3000 END), i) FROM generate_series(0, 4999) AS i")
+        session.ask("INSERT INTO wide (id, f) SELECT i, bloom_add(bloom_create(1000, CASE WHEN i = 40 THEN 0.1 WHEN i < 110 THEN 0.01 "
+                    "ELSE 0.001 END), i) FROM generate_series(0, 4999) AS i")
         same(session.ask("SELECT pg_relation_size('wide') / 8192"), ["5000"], "a table of 5,000 blocks")
-        for where, n in ("true", 3000), ("id BETWEEN 40 AND 109", 1000), (f"id = {unsampled}", 3000), ("id = 40", 300):
+        rate = "SELECT requested_rate FROM bloomslices_info('wide_f')"
+        for where, n in ("true", 0.001), ("id BETWEEN 40 AND 109", 0.01), (f"id = {unsampled}", 0.001), ("id = 40", 0.1):
             session.ask(f"DROP INDEX IF EXISTS wide_f; CREATE INDEX wide_f ON wide USING bloomslices ((f | f)) WHERE {where}")
-            same(session.ask(size.format(n, "wide_f")), ["t"], f"the shape of an expression WHERE {where}")
+            same(session.ask(rate), [str(n)], f"the shape of an expression WHERE {where}")
         session.ask("DROP TABLE wide")
 
         # The expression would fail for the row that the transaction has replaced, and the index has only the new one.
