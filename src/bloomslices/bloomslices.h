@@ -476,6 +476,7 @@ extern SlicesShape sample_slices_shape(Relation heap, Relation index, struct Ind
 /* build.c */
 extern IndexBuildResult *bloomslices_build(Relation heap, Relation index, struct IndexInfo *info);
 extern void bloomslices_buildempty(Relation index);
+extern char *bloomslices_buildphasename(int64 phase);
 
 /* insert.c */
 extern bool bloomslices_insert(Relation index, Datum *values, bool *isnull, ItemPointer row, Relation heap,

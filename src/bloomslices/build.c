@@ -11,14 +11,48 @@
 #include "access/tableam.h"
 #include "bloomslices/bloomslices.h"
 #include "catalog/index.h"
+#include "commands/progress.h"
 #include "miscadmin.h"
 #include "pg/index_method.h"
 #include "storage/buffile.h"
+#include "utils/backend_progress.h"
 #include "utils/memutils.h"
 #include "value/stored_value.h"
 
 /* A slab of slices takes no more, a list can. */
 #define BATCH_ROWS		(BF_TILE_ROWS * BF_MOST_TILES)
+
+/* The phases that pg_stat_progress_create_index shows; a large table has the last two by turns. */
+#define PHASE_SCAN		(PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE + 1)
+#define PHASE_WRITE		(PHASE_SCAN + 1)
+
+char *
+bloomslices_buildphasename(int64 phase)
+{
+	switch (phase)
+	{
+		case PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE:
+			return "initializing";
+		case PHASE_SCAN:
+			return "scanning table";
+		case PHASE_WRITE:
+			return "writing slices";
+		default:
+			return NULL;
+	}
+}
+
+/* total is 0 while nobody knows. */
+static void
+report_phase(int64 phase, int64 done, int64 total)
+{
+	const int	fields[] = {
+		PROGRESS_CREATEIDX_SUBPHASE, PROGRESS_CREATEIDX_TUPLES_DONE, PROGRESS_CREATEIDX_TUPLES_TOTAL
+	};
+	const int64 values[] = {phase, done, total};
+
+	pgstat_progress_update_multi_param(lengthof(fields), fields, values);
+}
 
 typedef struct Entries
 {
@@ -140,12 +174,14 @@ read_memory(const Build *build, uint32 block, uint32 first, uint32 n, uint8 *row
 		memcpy(rows + i * BF_BLOCK_BYTES, from + i * bytes_per_row(build), BF_BLOCK_BYTES);
 }
 
-/* A ReadRows. */
+/* A ReadRows.  A row counts as written in proportion to its blocks. */
 static void
 read_rows(void *state, uint32 block, uint64 first, uint32 n, uint8 *rows)
 {
 	Build	   *build = state;
+	uint64		written = first + (uint64) n * block / build->shape.nblocks;
 
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, (int64) written);
 	while (n > 0)
 	{
 		uint32		run = (uint32) (first / build->memory_room);
@@ -170,6 +206,7 @@ write_rows(Build *build)
 	bool		few = list->n < FEW_ROWS;
 	uint32		taken;
 
+	report_phase(PHASE_WRITE, 0, list->n);
 	for (uint32 first = 0; first < list->n; first += taken)
 	{
 		uint32		left = list->n - first;
@@ -235,7 +272,10 @@ add_row_with_bits(Build *build, RowEntry *entry, const bf_filter *filter)
 	build->nmemory++;
 	append_entry(&build->with_bits, entry);
 	if (build->with_bits.n == BATCH_ROWS)
+	{
 		write_rows(build);
+		report_phase(PHASE_SCAN, (int64) build->nrows, 0);
+	}
 }
 
 /* filter is NULL for a null. */
@@ -244,7 +284,7 @@ add_row(Build *build, ItemPointer tid, const bf_filter *filter)
 {
 	RowEntry	entry = {.tid = *tid, .kind = ROW_NULL};
 
-	build->nrows++;
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, (int64) ++build->nrows);
 	if (filter != NULL)
 		entry.kind = slices_row_bits(&build->shape, filter, NULL);
 	if (kind_has_bits(entry.kind))
@@ -303,6 +343,7 @@ build_slices(Relation heap, Relation index, struct IndexInfo *info, IndexBuildRe
 	build->shape = sample_slices_shape(heap, index, info);
 	build->next_number = 1;
 	build->memory = (Size) maintenance_work_mem * 1024;
+	report_phase(PHASE_SCAN, 0, 0);
 	result->heap_tuples = table_index_build_scan(heap, index, info, true, true, add_tuple, build, NULL);
 	announce_reserve(build);
 	write_rows(build);

@@ -27,6 +27,7 @@ static const IndexAmRoutine access_method = {
 	.amvacuumcleanup = bloomslices_vacuumcleanup,
 	.amcostestimate = bloomslices_costestimate,
 	.amoptions = bloomslices_options,
+	.ambuildphasename = bloomslices_buildphasename,
 	.amvalidate = bloomslices_validate,
 	.ambeginscan = bloomslices_beginscan,
 	.amrescan = bloomslices_rescan,

@@ -81,6 +81,17 @@ ALTER INDEX roomy_seen SET (expected_items = 10000);
 REINDEX INDEX roomy_seen;
 SELECT bits FROM bloomslices_info('roomy_seen');
 
+-- the phases of a build
+SELECT n, pg_indexam_progress_phasename(oid, n) FROM pg_am, generate_series(0, 4) AS n WHERE amname = 'bloomslices';
+CREATE FUNCTION telling(value bloomfilter) RETURNS bloomfilter IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_stat_clear_snapshot();
+	RAISE NOTICE '%', (SELECT (phase, tuples_done, tuples_total) FROM pg_stat_progress_create_index WHERE pid = pg_backend_pid());
+	RETURN value;
+END $$;
+CREATE TABLE told AS SELECT seen FROM roomy LIMIT 2;
+CREATE INDEX ON told USING bloomslices (telling(seen));
+
 -- partitions, and an expression with a predicate
 CREATE TABLE days (day int, seen bloomfilter) PARTITION BY LIST (day);
 CREATE TABLE days_1 PARTITION OF days FOR VALUES IN (1);
@@ -142,5 +153,6 @@ SELECT bloomslices_check('lacking_seen');
 UPDATE pg_index SET indisready = true WHERE indexrelid = 'lacking_seen'::regclass;
 SELECT bloomslices_check('lacking_seen');
 
-DROP TABLE segments, few, roomy, days, unlogged, lacking;
+DROP TABLE segments, few, roomy, told, days, unlogged, lacking;
+DROP FUNCTION telling(bloomfilter);
 DROP ROLE bloomslices_reader;

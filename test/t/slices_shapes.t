@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 """The shape that an index of bloomslices takes from its table by default, against the sizes and rates that doc/format.md's
-mathematics give.
+mathematics give, and what pg_stat_progress_create_index shows of a build.
 
     SLICES_SEED     another seed than the usual one
 """
@@ -9,7 +9,7 @@ import math
 import os
 import random
 
-from session import Session, run
+from session import Session, in_thread, result_of, run, wide
 from slices_checks import check, differences
 from tap import ok, same
 import reference
@@ -162,4 +162,25 @@ def later():
         ok(not wrong, "and answers as a scan", *wrong)
 
 
-run(elements, own_size, later)
+PROGRESS = """SELECT phase, tuples_done, tuples_total FROM pg_stat_progress_create_index WHERE pid = {}"""
+
+
+def progress():
+    """The view moves while the rows are read, and while the slices are written, which takes longer."""
+    with Session("SET maintenance_work_mem = '4MB';") as session, Session() as watching:
+        session.ask("CREATE TABLE wide (f bloomfilter); ALTER TABLE wide ALTER f SET STORAGE external")
+        session.ask(f"INSERT INTO wide SELECT {wide(1 << 20)} FROM generate_series(1, {FILTERS})")
+        building = in_thread(session.ask, "CREATE INDEX wide_f ON wide USING bloomslices (f)")
+        seen = []
+        while not building.done():
+            seen += watching.rows(PROGRESS.format(session.pid))
+        result_of(building)
+    phases = list(dict.fromkeys(phase for phase, *_ in seen if "scanning" in phase or "writing" in phase))
+    same(phases, ["building index: scanning table", "building index: writing slices"], "a build has these phases")
+    for phase in phases:
+        done = [int(done) for shown, done, _ in seen if shown == phase]
+        ok(done == sorted(done) and len(set(done)) >= 10 and max(done) <= FILTERS, f"{phase}: rows go up", done)
+    same({total for phase, _, total in seen if "writing" in phase}, {str(FILTERS)}, "to the number of rows")
+
+
+run(elements, own_size, later, progress)
