@@ -182,7 +182,7 @@ shape_by_elements(Relation index, Sample *sample, SlicesShape own)
 		return own;
 	params = solve_params((double) elements, own.rate, BF_BLOCKED, own.seed, 1);
 	chosen.nblocks = bf_shape_of(&params).nblocks;
-	chosen.k = params.k;
+	chosen.k = Min(params.k, own.k);	/* or the bits of no filter answer */
 	if (2 * chosen.nblocks >= own.nblocks)
 		return own;
 	announce_items(index, sample, elements, &own, &chosen);
