@@ -2,7 +2,7 @@
 """Join filters and the kits of TPC-DS and TPC-H: each statement with bloomtype.join_filters off, on and forced, by turns.
 
 The kits are the programs by which the TPC lets anyone generate tables and queries. Their licences do not let this
-repository contain them; doc/performance.md ("The public kits") says where they are and how to fill the directory KITS:
+repository contain them; bench/README.md says where they are and how to fill the directory KITS:
 
     tpcds/tpcds.sql      the definitions of the tables, as they come with the kit
     tpcds/data/*.dat     the rows, by dsdgen

@@ -3,7 +3,7 @@
  *		What a filter costs, and what it saves.
  *
  * Prices and savings are in nanoseconds of one processor: only their ratios matter.
- * doc/performance.md says how they were measured.  Where the planner's estimates say
+ * bench/README.md says how they were measured.  Where the planner's estimates say
  * nothing, the filter is placed, and the execution decides.
  */
 #include "pg/pg_compat.h"
