@@ -56,6 +56,8 @@ INSERT INTO request (query, of_name) VALUES
     ('SELECT count(*) = 1 FROM bloomset_partitions(''secret'', ''salary'', 7)', false),
     ('SELECT count(*) > 0 FROM bloomset_filters(''secret'', ''salary'')', false),
     ('SELECT bloomset_contains(''secret_lower'', ''name7'')', false),
+    ('SELECT min(generations) > 0 FROM bloomset_info(''secret'', ''name'')', true),
+    ('SELECT min(generations) > 0 FROM bloomset_info(''secret'', ''salary'')', false),
     ('SELECT generations > 0 FROM bloomset_info(''secret_name'')', true),
     ('SELECT generations > 0 FROM bloomset_info(''secret_salary'')', false);
 

@@ -69,6 +69,8 @@ SELECT bloomset_partitions('events', 'trace', 'trace500') AS leaf;
 SELECT partition, generation, filter @> 'trace500' AS found FROM bloomset_filters('events', 'trace')
 ORDER BY partition::text;
 SELECT elements > 980 AS elements, requested_rate FROM bloomset_info('events_trace_set');
+SELECT partition, index, elements > 490 AS elements, requested_rate FROM bloomset_info('events', 'trace')
+ORDER BY partition::text;
 
 -- what cannot be a set
 CREATE TYPE mood AS ENUM ('sad', 'happy');
@@ -121,6 +123,8 @@ CREATE INDEX events_set ON ONLY events USING bloomset (trace);
 ALTER INDEX events_set ATTACH PARTITION events_1_trace_idx;
 SELECT elements > 480 AS elements, round(requested_rate::numeric, 2) AS requested_rate, current_rate
 FROM bloomset_info('events_set');
+SELECT partition, index, elements > 480 AS elements, requested_rate, current_rate < 0.01 AS kept, reindex_pays
+FROM bloomset_info('events', 'trace') ORDER BY partition::text;
 
 -- who may ask
 CREATE ROLE bloomset_reader;
