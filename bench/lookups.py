@@ -3,9 +3,11 @@
 
 Connects as psql does, as a superuser, to an empty database with bloomtype in it. Runs the SQL of the guides on larger
 data, each against indexes or a scan. ROWS is the number of events; there are a tenth as many names and a quarter as
-many spans. The times are processor times of the backend, which other processes disturb less, except those of
+many spans. LOOKUPS names the parts to run, by their functions; by default all. The times are processor times of the backend, which other processes disturb less, except those of
 postgres_fdw. The server should write no full-page images.
 """
+
+import os
 
 from measure import Session, heading, report, rows
 import recipes
@@ -103,39 +105,65 @@ SELECT format('CREATE TABLE events_%s PARTITION OF events FOR VALUES FROM (%L) T
 FROM generate_series(1, {}) AS i, LATERAL (SELECT date '2026-01-01' + i AS day) AS d
 """
 FILL = "INSERT INTO events SELECT md5(i::text)::uuid, '', date '2026-01-02' + i %% %d FROM generate_series(1, %d) AS i"
-STORE = ("INSERT INTO events (id, body) SELECT id, '' FROM only_new(ARRAY("
-         "SELECT md5(($1 + i)::text)::uuid FROM generate_series(1, %d) AS i)) AS new (id)")  # fmt: skip
+IDS = "ARRAY(SELECT md5(($1 + i)::text)::uuid FROM generate_series(1, %d) AS i)"
+STORE = "INSERT INTO events (id, body) SELECT id, '' FROM {}".format
+NEW = "bloomset_new('events', 'id', {}) AS new (id)".format
+# Each id by itself.
+PROBE = "unnest({}) AS new (id) WHERE (SELECT true FROM events AS e WHERE e.id = new.id LIMIT 1) IS NULL".format
 
 
-def events(schema, n, with_set):
+def events(schema, n, days, with_set):
     """A session in a schema with the table of the guide, which has a partition for each day."""
     session = connect(schema)
-    guide, function = recipes.block("deduplication.md", "CREATE TABLE events").split("-- Returns")
-    table, indexes = guide.split("CREATE TABLE events_old")
+    table, indexes = recipes.block("deduplication.md", "CREATE TABLE events").split("CREATE TABLE events_old")
     tree, of_set = indexes[indexes.index("CREATE INDEX"):].split("CREATE INDEX events_id_set")
     session.ask(table + tree)
     if with_set:
-        session.ask("CREATE INDEX events_id_set" + of_set.replace("1100000", str(11 * n // DAYS // 10)))
-    else:
-        condition, rest = function.split("CASE WHEN")
-        lookup, rest = rest.split("THEN")[1].split("ELSE true END")
-        function = condition + lookup + rest
-    session.ask("--" + function)
-    session.each(*session.ask(DAY.format(DAYS)), "CREATE TABLE events_today PARTITION OF events DEFAULT")
-    session.each(FILL % (DAYS, n), "VACUUM ANALYZE")
+        session.ask("CREATE INDEX events_id_set" + of_set.replace("1100000", str(11 * n // days // 10)))
+    session.each(*session.ask(DAY.format(days)), "CREATE TABLE events_today PARTITION OF events DEFAULT")
+    session.each(FILL % (days, n), "VACUUM ANALYZE")
     return session
 
 
 def deduplication():
     n = rows()
-    without, session = events("without_set", n, False), events("with_set", n, True)
+    without, session = events("without_set", n, DAYS, False), events("with_set", n, DAYS, True)
     sizes(session, sets=of_indexes("bloomset", "events"), B_trees=of_indexes("btree", "events"))
     heading()
     for kind, first in ("new", 2 * n), ("seen before", 0):
         for size, number in (1, 1000), (1000, 5):
-            measure("%d events %s, with set : without" % (size, kind), (without, STORE % size), (session, STORE % size),
+            ids = IDS % size
+            measure("%d events %s, with set : without" % (size, kind), (without, STORE(PROBE(ids))), (session, STORE(NEW(ids))),
                     lambda turn: [first + size * (number * turn + i) for i in range(number)])  # fmt: skip
     session.ask("DROP SCHEMA with_set, without_set CASCADE")
+
+
+# Which of many ids are new, a tenth of them not, from all partitions?
+
+YEAR = 365
+STAGE = """
+CREATE TABLE staging AS SELECT md5((CASE WHEN i % 10 = 0 THEN i * 7919 % {n} + 1 ELSE -i END)::text)::uuid AS id
+FROM generate_series(1, {size}::bigint) AS i;
+ANALYZE staging
+"""
+STAGED = "ARRAY(SELECT id FROM staging)"
+
+
+def imports():
+    n = rows()
+    session = events("imports", n, YEAR, True)
+    other = connect("imports")
+    sizes(session, sets=of_indexes("bloomset", "events"), B_trees=of_indexes("btree", "events"))
+    heading()
+    not_exists = "SELECT count(*) FROM staging AS s WHERE NOT EXISTS (SELECT FROM events AS e WHERE e.id = s.id) AND $1 > 0"
+    for size in 1000, 10000, 100000:
+        session.ask("DROP TABLE IF EXISTS staging;" + STAGE.format(n=n, size=size))
+        for name, work in ("bloomset_new", "SELECT count(*) FROM " + NEW(STAGED) + " WHERE $1 > 0"), (
+                "each by B-trees", "SELECT count(*) FROM " + PROBE(STAGED) + " AND $1 > 0"):  # fmt: skip
+            # the time of each is the same, and long
+            if work.count("unnest") == 0 or size == 1000:
+                measure("%d ids, %s : NOT EXISTS" % (size, name), (other, not_exists), (session, work), lambda turn: [turn + 1])
+    session.ask("DROP SCHEMA imports CASCADE")
 
 
 # Which segment holds this trace id?
@@ -143,22 +171,26 @@ def deduplication():
 SEGMENTS = 240
 SPANS = """
 SELECT format('CREATE TABLE %s_%s PARTITION OF %s FOR VALUES FROM (%L) TO (%L)', name, i, name, t, t + interval '1 hour')
-FROM unnest('{{spans,indexed,bare}}'::text[]) AS name, generate_series(0, {segments} - 1) AS i,
+FROM unnest('{{spans,indexed,paired,bare}}'::text[]) AS name, generate_series(0, {segments} - 1) AS i,
   LATERAL (SELECT timestamptz '2026-06-01' + i * interval '1 hour') AS h (t)
 """
 LOAD = """
 INSERT INTO spans SELECT timestamptz '2026-06-01' + i * interval '{segments} hours' / {n},
   md5((i / 4)::text)::uuid, 'service ' || i % 4 FROM generate_series(0, {n} - 1) AS i;
 INSERT INTO indexed SELECT * FROM spans;
-CREATE INDEX ON indexed (trace)
+CREATE INDEX ON indexed (trace);
+INSERT INTO paired SELECT * FROM spans;
+CREATE INDEX ON paired (trace)
 """
 
 
 def load_spans(session, n):
-    guide = recipes.block("trace-search.md", "CREATE FUNCTION find_trace")
-    session.ask(guide.replace("100000", str(max(n // 4 * 11 // 10 // SEGMENTS, 1))))
+    guide = recipes.block("trace-search.md", "CREATE INDEX spans_trace_set").replace(
+        "100000", str(max(n // 4 * 11 // 10 // SEGMENTS, 1)))  # fmt: skip
+    session.ask(guide)
     session.ask("".join("CREATE TABLE %s (LIKE spans) PARTITION BY RANGE (received);" % name
-                        for name in ("indexed", "bare")))  # fmt: skip
+                        for name in ("indexed", "paired", "bare")))  # fmt: skip
+    session.ask(guide[guide.index("CREATE INDEX"):].replace("spans", "paired"))
     session.each(*session.ask(SPANS.format(segments=SEGMENTS)))
     session.each(LOAD.format(segments=SEGMENTS, n=n), "VACUUM ANALYZE")
     sizes(session, sets=of_indexes("bloomset", "spans"), B_trees=of_indexes("btree", "indexed"),
@@ -169,15 +201,18 @@ def searches(session, n):
     def keys(turn):
         return [n // 4 * i // 50 + turn for i in range(50)]
 
-    find = session, "SELECT * FROM find_trace(md5($1::text)::uuid)"
+    find = session, "SELECT * FROM bloomset_find(NULL::spans, 'trace', md5($1::text)::uuid)"
+    both = connect("traces"), find[1].replace("spans", "paired")
     search = "SELECT * FROM %s WHERE trace = md5($1::text)::uuid"
     heading()
     scanning = connect("traces", "enable_bitmapscan = off")
-    measure("find_trace : scan of %d segments" % SEGMENTS, (scanning, search % "spans"), find, lambda turn: keys(turn)[:2])
+    measure("set alone : scan of %d segments" % SEGMENTS, (scanning, search % "spans"), find, lambda turn: keys(turn)[:2])
     for mode in "custom", "generic":
         other = connect("traces", "plan_cache_mode = force_%s_plan" % mode)
-        measure("find_trace : B-trees, %s plan" % mode, (other, search % "indexed"), find, keys)
-    measure("find_trace : query by the sets", (connect("traces", "plan_cache_mode = force_custom_plan"), search % "spans"),
+        measure("set alone : query by B-trees, %s plan" % mode, (other, search % "indexed"), find, keys)
+        measure("set and B-trees : query by B-trees, %s plan" % mode, (other, search % "indexed"), both, keys)
+    measure("set and B-trees : set alone", find, both, keys)
+    measure("set alone : query by the sets", (connect("traces", "plan_cache_mode = force_custom_plan"), search % "spans"),
             find, keys)  # fmt: skip
 
 
@@ -192,14 +227,17 @@ def traces():
     searches(session, n)
     insert = ("INSERT INTO %s SELECT timestamptz '2026-06-11' - interval '1 s', md5(($1 + i / 4)::text)::uuid, 'late' "
               "FROM generate_series(1, 10000) AS i")  # fmt: skip
-    for name, table in ("set", "spans"), ("B-tree", "indexed"):
+    for name, table in ("set", "spans"), ("B-tree", "indexed"), ("both", "paired"):
         measure("INSERT of 10000 spans, %s : none" % name, (connect("traces"), insert % "bare"), (session, insert % table),
                 lambda turn: [(n + turn) * 100000 + 10000 * i for i in range(3)])  # fmt: skip
     session.ask("DROP SCHEMA traces CASCADE")
 
 
 def main():
-    for part in usernames, deduplication, traces:
+    wanted = os.environ.get("LOOKUPS", "").split()
+    for part in usernames, deduplication, imports, traces:
+        if wanted and part.__name__ not in wanted:
+            continue
         print("\n" + part.__name__, flush=True)
         part()
 

@@ -207,3 +207,29 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION bloom_dependents() IS
 	'what to remove before DROP EXTENSION bloomtype and its library: settings, and all that CASCADE would drop';
+
+-- The sets of a column, one by one.
+
+CREATE FUNCTION bloomset_info(
+	relation regclass, "column" name,
+	OUT partition regclass, OUT index regclass,
+	OUT elements bigint, OUT capacity bigint, OUT generations integer, OUT requested_rate real,
+	OUT current_rate float8, OUT bytes bigint, OUT reindex_pays boolean
+) RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'bloomset_info_of_leaves' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000 ROWS 10;
+COMMENT ON FUNCTION bloomset_info(regclass, name) IS
+	'size, contents and false-positive rate of the bloomset indexes of a column, one row for each table and index';
+
+-- Imports and look-ups by the bloomsets of a table.
+
+CREATE FUNCTION bloomset_new(relation regclass, "column" name, elements anycompatiblearray)
+	RETURNS SETOF anycompatible
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000 ROWS 1000;
+COMMENT ON FUNCTION bloomset_new(regclass, name, anycompatiblearray) IS
+	'the distinct elements that no row of a table has, by its bloomset indexes; for imports, which wait for each other';
+
+CREATE FUNCTION bloomset_find("row" anyelement, "column" name, value anycompatible)
+	RETURNS SETOF anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
+COMMENT ON FUNCTION bloomset_find(anyelement, name, anycompatible) IS
+	'the rows of a table that have a value, from the partitions that may have it by their bloomset indexes';

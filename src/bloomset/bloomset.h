@@ -215,6 +215,17 @@ extern BloomsetState *require_generations(Relation index, uint32 generations);
  */
 extern bool probe_bloomset(Relation index, Snapshot snapshot, uint64 hash, uint32 *generations);
 
+/* One of many elements to probe for. */
+typedef struct BatchProbe
+{
+	uint64		hash;
+	uint32		generations;	/* as above, once generation 1 is asked */
+	bool		found;			/* false at first */
+} BatchProbe;
+
+/* The same for many elements: those in the order of their hashes share the reads of pages. */
+extern void probe_bloomset_batch(Relation index, Snapshot snapshot, BatchProbe *probes, int count);
+
 /*
  * True if absence from the set proves that no row visible to the transaction's
  * snapshots has the value.

@@ -27,6 +27,7 @@
 PG_FUNCTION_INFO_V1(bloomset_partitions);
 PG_FUNCTION_INFO_V1(bloomset_filters);
 PG_FUNCTION_INFO_V1(bloomset_info);
+PG_FUNCTION_INFO_V1(bloomset_info_of_leaves);
 
 Datum
 bloomset_partitions(PG_FUNCTION_ARGS)
@@ -157,7 +158,7 @@ bloomset_filters(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* What bloomset_info() shows of one index, or of all of a partitioned one. */
+/* What bloomset_info() shows of one index, of those of a leaf, or of all of a partitioned one. */
 typedef struct SetInfo
 {
 	uint64		elements;
@@ -253,25 +254,67 @@ add_leaf(SetInfo *info, const SetLeaf *leaf)
 	info->reindex_pays |= leaf->nindexes > 0;
 }
 
+#define INFO_COLUMNS	7
+
+static void
+set_info_columns(const SetInfo *info, Datum *values)
+{
+	values[0] = Int64GetDatum((int64) info->elements);
+	values[1] = Int64GetDatum((int64) info->capacity);
+	values[2] = Int32GetDatum((int32) info->generations);
+	values[3] = Float4GetDatum((float4) fabs(expm1(info->requested_absent)));
+	values[4] = Float8GetDatum(fabs(expm1(info->current_absent)));
+	values[5] = Int64GetDatum((int64) info->bytes);
+	values[6] = BoolGetDatum(info->reindex_pays);
+}
+
 Datum
 bloomset_info(PG_FUNCTION_ARGS)
 {
 	SetTree		tree = resolve_sets(PG_GETARG_OID(0), NULL);
 	SetInfo		info = {0};
 	TupleDesc	descriptor;
-	Datum		values[7];
-	bool		nulls[7] = {false};
+	Datum		values[INFO_COLUMNS];
+	bool		nulls[INFO_COLUMNS] = {false};
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "bloomset_info must return a row");
 	for (int i = 0; i < tree.nleaves; i++)
 		add_leaf(&info, &tree.leaves[i]);
-	values[0] = Int64GetDatum((int64) info.elements);
-	values[1] = Int64GetDatum((int64) info.capacity);
-	values[2] = Int32GetDatum((int32) info.generations);
-	values[3] = Float4GetDatum((float4) fabs(expm1(info.requested_absent)));
-	values[4] = Float8GetDatum(fabs(expm1(info.current_absent)));
-	values[5] = Int64GetDatum((int64) info.bytes);
-	values[6] = BoolGetDatum(info.reindex_pays);
+	set_info_columns(&info, values);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values, nulls)));
+}
+
+/* A row for each set of a leaf, which has only this one here, or one that shows it has none. */
+static void
+put_leaf_infos(ReturnSetInfo *result, const SetLeaf *leaf)
+{
+	for (int i = 0; i < Max(leaf->nindexes, 1); i++)
+	{
+		SetLeaf		part = {
+			.table = leaf->table, .nindexes = Min(leaf->nindexes, 1), .indexes = leaf->indexes + i
+		};
+		SetInfo		info = {0};
+		Datum		values[2 + INFO_COLUMNS];
+		bool		nulls[2 + INFO_COLUMNS] = {false};
+
+		add_leaf(&info, &part);
+		values[0] = ObjectIdGetDatum(leaf->table);
+		values[1] = part.nindexes > 0 ? ObjectIdGetDatum(part.indexes[0]) : (Datum) 0;
+		set_info_columns(&info, values + 2);
+		if (part.nindexes == 0)
+			memset(nulls + 1, true, INFO_COLUMNS + 1);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+}
+
+Datum
+bloomset_info_of_leaves(PG_FUNCTION_ARGS)
+{
+	SetTree		tree = resolve_sets(PG_GETARG_OID(0), NameStr(*PG_GETARG_NAME(1)));
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < tree.nleaves; i++)
+		put_leaf_infos((ReturnSetInfo *) fcinfo->resultinfo, &tree.leaves[i]);
+	return (Datum) 0;
 }

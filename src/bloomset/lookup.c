@@ -24,7 +24,7 @@ report_other_class(Oid type, Oid value_type)
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("cannot look up a value of type %s in a set of values of type %s",
 					format_type_be(type), format_type_be(value_type)),
-			 find_hash_function(type, &element) ?
+			 find_hash_function(type, &element) && !type_is_enum(type) ?
 			 errdetail("Values of these types have different hashes even if they are equal.") : 0,
 			 errhint("Look up a value of type %s.", format_type_be(getBaseType(value_type)))));
 }
@@ -54,7 +54,51 @@ prepare_conversion(Lookup *lookup, Oid value_type, MemoryContext context)
 	fmgr_info_cxt(function, &lookup->input, context);
 	(void) find_hash_function(value_type, &element);
 	lookup->hash = element.hash;
+	lookup->type = getBaseType(value_type);
 	lookup->converts = true;
+}
+
+static pg_noinline void
+report_unknown_type(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("could not determine the type of the value to look up")));
+}
+
+/* Values as they are; the hash remains NULL if the sets cannot answer. */
+static void
+prepare_for_type(Lookup *lookup, const SetTree *tree, Oid type, Oid collation)
+{
+	ElementType element;
+
+	lookup->type = getBaseType(type);
+	lookup->element_class = tree->element_class;
+	lookup->converts = false;
+	lookup->hash = NULL;
+	if (find_hash_function(type, &element))
+	{
+		require_element_type(type, collation, &element);
+		lookup->hash = lookup_hash(&element, tree->element_class);
+	}
+}
+
+void
+require_operator(const Lookup *lookup, const SetTree *tree)
+{
+	if (type_is_enum(lookup->type))
+		report_other_class(lookup->type, tree->value_type);
+}
+
+void
+prepare_lookup_of_elements(Lookup *lookup, const SetTree *tree, Oid element_type,
+						   FunctionCallInfo fcinfo, int argument)
+{
+	if (!OidIsValid(get_fn_expr_argtype(fcinfo->flinfo, argument)))
+		report_unknown_type();
+	prepare_for_type(lookup, tree, element_type, collation_of_argument(fcinfo, argument));
+	if (lookup->hash == NULL)
+		report_other_class(element_type, tree->value_type);
 }
 
 void
@@ -62,21 +106,11 @@ prepare_lookup(Lookup *lookup, const SetTree *tree, FunctionCallInfo fcinfo, int
 			   MemoryContext context)
 {
 	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, argument);
-	ElementType element;
 	bool		is_text;
 
-	lookup->element_class = tree->element_class;
-	lookup->converts = false;
-	lookup->hash = NULL;
 	if (!OidIsValid(type))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("could not determine the type of the value to look up")));
-	if (find_hash_function(type, &element))
-	{
-		require_element_type(type, collation_of_argument(fcinfo, argument), &element);
-		lookup->hash = lookup_hash(&element, tree->element_class);
-	}
+		report_unknown_type();
+	prepare_for_type(lookup, tree, type, collation_of_argument(fcinfo, argument));
 	is_text = getBaseType(type) == TEXTOID;
 	/* an untyped literal is text, which SQL would cut off as a name */
 	if (is_text && (lookup->hash == NULL || getBaseType(tree->value_type) == NAMEOID))
@@ -96,26 +130,33 @@ looked_up_value(Lookup *lookup, Datum value)
 	return result;
 }
 
-/* The hash comes first, because it may accept an invalidation of what probing reads. */
-static bool
-set_excludes(Relation index, const Lookup *lookup, LookedUp *value)
+static uint64
+hash_of(LookedUp *value, const Lookup *lookup, uint64 seed)
 {
-	const BloomsetMeta *meta = &bloomset_state(index, false)->meta;
-	Snapshot	snapshot = GetActiveSnapshot();
-	uint64		seed = meta->seed;
-	uint32		generations;
-
-	if (meta->element_class != lookup->element_class)
-		return false;
 	if (!value->hashed || value->seed != seed)
 	{
 		value->hash = lookup->hash(value->value, seed);
 		value->seed = seed;
 		value->hashed = true;
 	}
+	return value->hash;
+}
+
+/* The hash comes first, because it may accept an invalidation of what probing reads. */
+static bool
+set_excludes(Relation index, const Lookup *lookup, LookedUp *value)
+{
+	const BloomsetMeta *meta = &bloomset_state(index, false)->meta;
+	Snapshot	snapshot = GetActiveSnapshot();
+	uint64		hash;
+	uint32		generations;
+
+	if (meta->element_class != lookup->element_class)
+		return false;
+	hash = hash_of(value, lookup, meta->seed);
 	pgstat_count_index_scan(index);
 	PredicateLockRelation(index, snapshot);
-	return !probe_bloomset(index, snapshot, value->hash, &generations);
+	return !probe_bloomset(index, snapshot, hash, &generations);
 }
 
 bool
@@ -132,4 +173,51 @@ leaf_may_contain(const SetLeaf *leaf, const Lookup *lookup, LookedUp *value)
 			return false;
 	}
 	return true;
+}
+
+/* The values that a set does not exclude.  The hashes come first here, too. */
+static int
+shorten_by_set(Relation index, const Lookup *lookup, LookedUp *values, int *candidates, int count)
+{
+	const BloomsetMeta *meta = &bloomset_state(index, false)->meta;
+	uint64		seed = meta->seed;
+	BatchProbe *probes;
+	int			left = 0;
+
+	if (meta->element_class != lookup->element_class)
+		return count;
+	probes = palloc_extended(count * sizeof(BatchProbe), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (int i = 0; i < count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		probes[i].hash = hash_of(&values[candidates[i]], lookup, seed);
+	}
+	pgstat_count_index_scan(index);
+	PredicateLockRelation(index, GetActiveSnapshot());
+	probe_bloomset_batch(index, GetActiveSnapshot(), probes, count);
+	for (int i = 0; i < count; i++)
+	{
+		if (probes[i].found)
+			candidates[left++] = candidates[i];
+	}
+	pfree(probes);
+	return left;
+}
+
+/* Opens each set once, which takes longer than asking it. */
+int
+shorten_candidates(const SetLeaf *leaf, const Lookup *lookup, LookedUp *values, int *candidates,
+				   int count)
+{
+	for (int i = 0; i < leaf->nindexes; i++)
+	{
+		Relation	index = open_set(leaf->indexes[i]);
+
+		if (index == NULL)
+			continue;
+		if (count > 0)
+			count = shorten_by_set(index, lookup, values, candidates, count);
+		index_close(index, NoLock);
+	}
+	return count;
 }

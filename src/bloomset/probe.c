@@ -7,6 +7,7 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "bloomset/bloomset.h"
+#include "miscadmin.h"
 #include "utils/snapmgr.h"
 
 /* Is the element in one generation?  *generations is the page's field. */
@@ -52,6 +53,63 @@ probe_bloomset(Relation index, Snapshot snapshot, uint64 hash, uint32 *generatio
 	if (probe_generation(index, snapshot, meta, 0, hash, generations))
 		return true;
 	return *generations > 1 && probe_later_generations(index, snapshot, hash, *generations);
+}
+
+/* Writers wait for a page no longer than this number of probes takes. */
+#define PROBES_OF_PAGE	1000
+
+/* Probes one generation for the elements that may be there; a page stays locked for its run. */
+static void
+probe_batch_in_generation(Relation index, Snapshot snapshot, uint32 i, BatchProbe *probes,
+						  int count)
+{
+	Generation	generation = bloomset_state(index, false)->meta.generation[i];
+	bf_shape	shape = shape_of(&generation);
+	Buffer		buffer = InvalidBuffer;
+	uint32		number = 0;
+	int			run = 0;
+
+	for (BatchProbe *probe = probes; probe < probes + count; probe++)
+	{
+		BlockPlace	place = place_of(&generation, probe->hash);
+
+		if (probe->found || (i > 0 && probe->generations <= i))
+			continue;
+		if (BufferIsValid(buffer) && (place.number != number || ++run == PROBES_OF_PAGE))
+		{
+			UnlockReleaseBuffer(buffer);
+			buffer = InvalidBuffer;
+		}
+		if (!BufferIsValid(buffer))
+		{
+			CHECK_FOR_INTERRUPTS();
+			number = place.number;
+			run = 0;
+			buffer = lock_generation_page(index, &bloomset_state(index, false)->meta, i, number,
+										  BUFFER_LOCK_SHARE);
+			test_for_old_snapshot(snapshot, index, BufferGetPage(buffer));
+		}
+		probe->found = bf_block_contains((uint8 *) BufferGetPage(buffer) + place.offset, &shape,
+										 probe->hash);
+		if (i == 0)
+			probe->generations = fields_of(BufferGetPage(buffer))->generations;
+	}
+	if (BufferIsValid(buffer))
+		UnlockReleaseBuffer(buffer);
+}
+
+void
+probe_bloomset_batch(Relation index, Snapshot snapshot, BatchProbe *probes, int count)
+{
+	uint32		generations = 1;
+
+	probe_batch_in_generation(index, snapshot, 0, probes, count);
+	for (int i = 0; i < count; i++)
+		generations = Max(generations, probes[i].generations);
+	if (generations > bloomset_state(index, false)->meta.ngenerations)
+		(void) require_generations(index, generations);
+	for (uint32 i = generations - 1; i > 0; i--)
+		probe_batch_in_generation(index, snapshot, i, probes, count);
 }
 
 /* The oldest transaction that a snapshot of this backend may see as running. */

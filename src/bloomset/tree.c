@@ -119,7 +119,8 @@ searched_indexes(const Search *search, Relation table)
 	return result;
 }
 
-static void
+/* Returns the leaf, or NULL if the table holds no rows itself. */
+static SetLeaf *
 add_table(Search *search, Relation table)
 {
 	List	   *indexes = searched_indexes(search, table);
@@ -129,15 +130,16 @@ add_table(Search *search, Relation table)
 	search->found |= indexes != NIL;
 	search->locked = list_concat(search->locked, indexes);
 	if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		return;
+		return NULL;
 	leaf = palloc0(sizeof(SetLeaf));
 	leaf->table = RelationGetRelid(table);
 	leaf->indexes = palloc((list_length(indexes) + 1) * sizeof(Oid));
 	search->leaves = lappend(search->leaves, leaf);
 	if (!has_own_rows(table) || !is_readable(table))
-		return;
+		return leaf;
 	foreach(lc, indexes)
 		leaf->indexes[leaf->nindexes++] = lfirst_oid(lc);
+	return leaf;
 }
 
 /*
@@ -184,6 +186,7 @@ static void
 add_tree(Search *search, Oid relation, List **visited)
 {
 	Relation	table = table_open(relation, NoLock);
+	SetLeaf    *leaf;
 	ListCell   *lc;
 
 	check_stack_depth();
@@ -197,11 +200,13 @@ add_tree(Search *search, Oid relation, List **visited)
 	/* a partition has one parent, other children may have several */
 	if (!table->rd_rel->relispartition)
 		*visited = lappend_oid(*visited, relation);
-	add_table(search, table);
+	leaf = add_table(search, table);
 	if (!table->rd_rel->relispartition || table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 	{
 		List	   *children = lock_children(relation);
 
+		if (leaf != NULL)
+			leaf->has_children = children != NIL;
 		search->parents = lappend_oid(search->parents, relation);
 		search->locked = list_concat(search->locked, children);
 		foreach(lc, children)
@@ -241,7 +246,7 @@ search_index(Search *search, Oid index, Oid table)
 	}
 	search->indexes = list_make1_oid(index);
 	relation = table_open(table, NoLock);
-	add_table(search, relation);
+	(void) add_table(search, relation);
 	table_close(relation, NoLock);
 }
 
@@ -321,6 +326,15 @@ resolve_sets(Oid relation, const char *column)
 		set_value_type_of_column(&tree, number);
 	else
 		set_value_type_of_index(&tree, relation);
+	return tree;
+}
+
+SetTree
+tree_without_leaves(Oid relation, const char *column)
+{
+	SetTree		tree = {.table = relation};
+
+	set_value_type_of_column(&tree, lock_table_column(relation, column));
 	return tree;
 }
 

@@ -15,6 +15,7 @@
 typedef struct SetLeaf
 {
 	Oid			table;
+	bool		has_children;	/* which are leaves of their own */
 	int			nindexes;		/* each can answer; 0 if none can */
 	Oid		   *indexes;
 } SetLeaf;
@@ -40,6 +41,12 @@ typedef struct SetTree
  * backend has found them before and nothing has changed since (tree_cache.h).
  */
 extern SetTree resolve_sets(Oid relation, const char *column);
+
+/*
+ * The tree of a column without its leaves: locks only the table.  The same errors, except
+ * that there may be no set.
+ */
+extern SetTree tree_without_leaves(Oid relation, const char *column);
 
 /*
  * Opens an index of the tree, which is locked.  NULL if it cannot prove absence to

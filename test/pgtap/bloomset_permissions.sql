@@ -56,6 +56,11 @@ INSERT INTO request (query, of_name) VALUES
     ('SELECT count(*) = 1 FROM bloomset_partitions(''secret'', ''salary'', 7)', false),
     ('SELECT count(*) > 0 FROM bloomset_filters(''secret'', ''salary'')', false),
     ('SELECT bloomset_contains(''secret_lower'', ''name7'')', false),
+    ('SELECT count(*) = 1 FROM bloomset_find(NULL::secret, ''name'', ''name7'')', false),
+    ('SELECT array_agg(n) = ''{name777}'' FROM bloomset_new(''secret'', ''name'', ''{name7,name777}''::text[]) n', true),
+    ('SELECT array_agg(n) = ''{777}'' FROM bloomset_new(''secret'', ''salary'', ''{7,777}''::int[]) n', false),
+    ('SELECT min(generations) > 0 FROM bloomset_info(''secret'', ''name'')', true),
+    ('SELECT min(generations) > 0 FROM bloomset_info(''secret'', ''salary'')', false),
     ('SELECT generations > 0 FROM bloomset_info(''secret_name'')', true),
     ('SELECT generations > 0 FROM bloomset_info(''secret_salary'')', false);
 
@@ -97,7 +102,29 @@ ALTER TABLE secret DISABLE ROW LEVEL SECURITY;
 ALTER TABLE secret_1 ENABLE ROW LEVEL SECURITY;
 SELECT is(pg_temp.answer_as('bloomset_reader', query), 'true', 'row security of a partition: ' || query)
 FROM request ORDER BY n;
+ALTER TABLE secret_1 FORCE ROW LEVEL SECURITY;
+SELECT is(pg_temp.answer_as(role, query), 'true', 'and if it is forced, ' || role || ': ' || query)
+FROM request, unnest('{bloomset_reader,bloomset_owner}'::name[]) role ORDER BY n;
+ALTER TABLE secret_1 NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE secret_1 DISABLE ROW LEVEL SECURITY;
+-- A foreign partition is read with the caller's privileges, since user mappings are the caller's.
+CREATE EXTENSION file_fdw;
+CREATE SERVER files FOREIGN DATA WRAPPER file_fdw;
+DO $$
+DECLARE
+    file text := current_setting('data_directory') || '/bloomset_permissions.csv';
+BEGIN
+    EXECUTE format('COPY (SELECT ''name7'', 5000) TO %L CSV', file);
+    EXECUTE format('CREATE FOREIGN TABLE secret_f PARTITION OF secret FOR VALUES FROM (5000) TO (6000)
+        SERVER files OPTIONS (filename %L, format ''csv'')', file);
+END
+$$;
+SELECT is(pg_temp.answer_as('bloomset_reader', query), '42501', 'a foreign partition: ' || query)
+FROM request WHERE query ~ '_(find|new)' ORDER BY n;
+GRANT SELECT ON secret_f TO bloomset_reader;
+SELECT is(pg_temp.answer_as('bloomset_reader', replace(query, '= 1 ', '= 2 ')), 'true', 'which is granted: ' || query)
+FROM request WHERE query ~ '_(find|new)' ORDER BY n;
+DROP FOREIGN TABLE secret_f;
 
 -- One call, while rights and roles change
 

@@ -101,6 +101,9 @@ SELECT unnest(ARRAY[
     ok(abs(t.requested_rate / 6e-7 - 1) < 1e-6, 'the rate asked is that of six leaves'),
     is(t.reindex_pays, false, 'REINDEX does not pay')])
 FROM bloomset_info('tree_v') t;
+SELECT set_eq('SELECT partition, index, elements, capacity, generations, requested_rate, current_rate, bytes, reindex_pays
+    FROM bloomset_info(''tree'', ''v'')', 'SELECT leaf, pg_temp.leaf_index(leaf), elements, capacity, generations, requested_rate,
+    current_rate, bytes, reindex_pays FROM tree_infos', 'by column, those of each leaf');
 CREATE TABLE rates (k int, v int) PARTITION BY LIST (k);
 SELECT lives_ok(format('CREATE TABLE rates_%s PARTITION OF rates FOR VALUES IN (%s)', k, k), 'partition ' || k)
 FROM generate_series(0, 9) k;
@@ -114,6 +117,8 @@ SELECT unnest(ARRAY[
         (SELECT current_rate FROM bloomset_info('rates_v')) - 1) < 0.25, 'is that of bloomset_info, within their overlap')])
 FROM generate_series(1, 50000) i;
 SELECT is(count(*), 0::bigint, 'and no row is missed') FROM rates WHERE NOT bloomset_contains('rates', 'v', v);
+
+SELECT is(array_agg(DISTINCT requested_rate), '{0.02}', 'which has the rate asked for') FROM bloomset_info('rates', 'v');
 
 -- bloomset_check: the leaves of the index.
 SELECT lives_ok(format('SELECT bloomset_check(%L)', pg_temp.leaf_index(leaf)), leaf || ' is good')
@@ -153,6 +158,10 @@ SELECT is(concat_ws(', ', pg_temp.contains('patchy', x), coalesce(pg_temp.leaves
     x || ': sets of the leaves, none of the partitioned table')
 FROM (VALUES ('a', 'true, patchy_a'), ('b', 'true, patchy_b'), ('c', 'false, none')) v (x, answer);
 SELECT is(pg_temp.filters('patchy'), 'patchy_a 1, patchy_b 1', 'and their filters');
+CREATE INDEX patchy_a_2 ON patchy_a USING bloomset (v);
+SELECT is(array_agg(concat_ws(' ', index, requested_rate) ORDER BY index::text), '{patchy_a_2 0.01,patchy_a_v 1e-07,patchy_b_v 1e-06}',
+    'the rates of all sets') FROM bloomset_info('patchy', 'v');
+DROP INDEX patchy_a_2;
 -- The partitioned index is invalid until it has an index in each partition.
 CREATE INDEX patchy_v ON ONLY patchy USING bloomset (v);
 SELECT unnest(ARRAY[

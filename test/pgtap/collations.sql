@@ -20,7 +20,8 @@ WITH member AS (
         AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype')
         AND NOT proargtypes::oid[] && '{internal}'::regtype[]::oid[]),
 argument AS (
-    SELECT m.oid, n, type, type::text LIKE 'any%' AS is_element, CASE
+    SELECT m.oid, n, type, type::text LIKE 'anycompatible%' AS is_element, CASE
+        WHEN type = 'anyelement'::regtype THEN 'NULL::customers'
         WHEN type::text LIKE 'any%' THEN '%s'
         WHEN proargnames[n] = 'false_positive_rate' THEN '0.1'
         WHEN proargnames[n] = 'counter_bits' THEN '4'

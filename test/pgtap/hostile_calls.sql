@@ -268,7 +268,8 @@ SELECT t, call, call LIKE 'NULL%' FROM unnest('{anycompatible,anyelement}'::regt
     '''a''::text COLLATE attack.nondeterministic', 'bloom_create(1)',
     'bloom_create_counter(1)', 'NULL::int', 'NULL::text', 'NULL::point', 'NULL::attack.pair', 'NULL::bloomfilter',
     'NULL::bloomcounter']) call;
-INSERT INTO attack.value VALUES ('anycompatible', '''a''', false), ('anycompatible', 'NULL', true);
+INSERT INTO attack.value VALUES ('anycompatible', '''a''', false), ('anycompatible', 'NULL', true),
+    ('anyelement', 'NULL::attack.seen', false), ('anyelement', 'NULL::attack.view', false), ('anyelement', 'NULL::pg_class', false);
 INSERT INTO attack.value
 SELECT 'anycompatiblearray', call, call LIKE 'NULL%' FROM unnest(ARRAY[
     'ARRAY[1]', 'ARRAY[1, NULL, 1]::bigint[]', '''{}''::int[]', '''{NULL}''::int[]', '''{{1,2},{3,4}}''::smallint[]',
@@ -328,7 +329,7 @@ BEGIN
             r.errors := r.errors + 1;
             good := SQLSTATE = ANY (CASE
                 WHEN 'internal'::regtype = ANY (types) THEN '{42883,0A000}'::text[]
-                WHEN 'regclass'::regtype = ANY (types) THEN '{42809,42703,42P01,42501,42804,0A000,22P02,55000}'
+                WHEN '{regclass,name}'::regtype[] && types THEN '{42809,42703,42P01,42501,42804,0A000,22P02,22004,55000}'
                 -- the settings in files, which not everyone may read
                 WHEN types = '{boolean}' THEN '{42501}'
                 WHEN call.corrupt THEN '{XX001,22P03,22023,22003,22004,42804,0A000}'

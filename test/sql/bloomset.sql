@@ -69,6 +69,11 @@ SELECT bloomset_partitions('events', 'trace', 'trace500') AS leaf;
 SELECT partition, generation, filter @> 'trace500' AS found FROM bloomset_filters('events', 'trace')
 ORDER BY partition::text;
 SELECT elements > 980 AS elements, requested_rate FROM bloomset_info('events_trace_set');
+SELECT partition, index, elements > 490 AS elements, requested_rate FROM bloomset_info('events', 'trace')
+ORDER BY partition::text;
+SELECT * FROM bloomset_find(NULL::events, 'trace', 'trace500');
+SELECT * FROM bloomset_find(NULL::events, 'trace', 'nobody');
+SELECT bloomset_new('events', 'trace', '{trace1,nobody,trace2,nobody}'::text[]);
 
 -- what cannot be a set
 CREATE TYPE mood AS ENUM ('sad', 'happy');
@@ -109,6 +114,14 @@ CREATE INDEX users_id ON users (id);
 SELECT bloomset_contains('users_id', 7);
 SELECT bloomset_info('users_id');
 SELECT bloomset_check('users_id');
+SELECT bloomset_find(NULL::users, 'id', 7);
+SELECT bloomset_find(7, 'id', 7);
+SELECT bloomset_find(NULL::users, 'name', 'sad'::mood);
+SELECT bloomset_new('users', 'name', ARRAY['user42', NULL]);
+SELECT bloomset_new('users', 'joined', ARRAY['2024-01-02']);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT bloomset_new('users', 'name', ARRAY['user42']);
+ROLLBACK;
 CREATE VIEW some_users AS SELECT * FROM users;
 SELECT bloomset_contains('some_users', 'name', 'user42');
 CREATE TABLE bare (day int, trace text);
@@ -121,6 +134,8 @@ CREATE INDEX events_set ON ONLY events USING bloomset (trace);
 ALTER INDEX events_set ATTACH PARTITION events_1_trace_idx;
 SELECT elements > 480 AS elements, round(requested_rate::numeric, 2) AS requested_rate, current_rate
 FROM bloomset_info('events_set');
+SELECT partition, index, elements > 480 AS elements, requested_rate, current_rate < 0.01 AS kept, reindex_pays
+FROM bloomset_info('events', 'trace') ORDER BY partition::text;
 
 -- who may ask
 CREATE ROLE bloomset_reader;
@@ -135,6 +150,8 @@ SET ROLE bloomset_reader;
 SELECT bloomset_contains('users', 'name', 'user42') AS column_granted;
 SELECT bloomset_contains('users', 'joined', '2024-01-02');
 SELECT bloomset_contains('users_upper_set', 'USER501');
+SELECT bloomset_new('users', 'name', ARRAY['user42', 'nobody']);
+SELECT bloomset_find(NULL::users, 'name', 'user42');
 RESET ROLE;
 ALTER TABLE users ENABLE ROW LEVEL SECURITY;
 SET ROLE bloomset_reader;

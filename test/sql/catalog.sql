@@ -43,7 +43,7 @@ SELECT a.name, b.name FROM function a JOIN function b ON a.prosrc = b.prosrc AND
 WHERE (a.prolang, a.proisstrict, a.provolatile, a.proparallel, a.prorettype, a.procost, a.prorows)
 	<> (b.prolang, b.proisstrict, b.provolatile, b.proparallel, b.prorettype, b.procost, b.prorows)
 ORDER BY a.name::text;
--- functions that return internal without an internal argument, or a polymorphic type
+-- functions that return internal without an internal argument, or a polymorphic type, which that of arguments decides
 SELECT name FROM function
 WHERE prorettype = 'internal'::regtype AND NOT 'internal'::regtype = ANY (proargtypes)
 	OR prorettype::regtype::text LIKE 'any%';

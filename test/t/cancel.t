@@ -441,6 +441,9 @@ TIMED = {
     "bloomset_partitions": "SELECT bloomset_partitions('keys', 'x', x) FROM generate_series(1, 100000000) AS x",
     "bloomset_filters": "SELECT (bloomset_filters('keys', 'x')).generation FROM generate_series(1, 1000)",
     "bloomset_info": "SELECT bloomset_info('keys_set') FROM generate_series(1, 1000)",
+    "bloomset_find": "SELECT bloomset_find(NULL::keys, 'x', x) FROM generate_series(1, 10000000) AS x",
+    "bloomset_new": "SELECT count(*) FROM generate_series(1, 1000),"
+    " LATERAL bloomset_new('keys', 'x', ARRAY(SELECT generate_series(-1000000, 0)))",
     "bloomset_check": "SELECT bloomset_check('keys_set') FROM generate_series(1, 1000)",
     "bloomslices, many keys": "SELECT search('f @@ bloom_query(ARRAY(SELECT generate_series(1, 1000000)), 500000)')"
     " FROM generate_series(1, 1000)",
