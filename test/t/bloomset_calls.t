@@ -20,7 +20,7 @@ GROUP = "bloomtype_bloomset_group"
 
 def test_call_after_rollback():
     """Fails if a call site remembers the index or its pages across the rollback of a subtransaction, which releases the
-    locks, so that others can replace the index; or if it does not look for news before each call."""
+    locks, so that others can replace the index."""
     insert = "INSERT INTO undone VALUES (7)"
     another = f"CREATE INDEX undone_k ON undone USING bloomset (k) WITH ({RARE}, seed = 5)"
     second = "CREATE INDEX other_k ON undone USING bloomset (k) WITH (seed = 9)"
@@ -151,7 +151,7 @@ def test_lock_order():
 # Trees
 
 def test_partition_between_calls():
-    """Fails if a call site remembers the leaves, or does not accept invalidations before each call."""
+    """Fails if a call site remembers the leaves whatever has happened since."""
     changes = {
         "a partition attached": ["ALTER TABLE grove ATTACH PARTITION filled FOR VALUES IN (7)"],
         "a subpartition attached": ["ALTER TABLE grove_2 ATTACH PARTITION filled FOR VALUES IN (7)"],
