@@ -1,7 +1,7 @@
 /*
  * bloomset.h
- *		The pages of a bloomset, an index that is the Bloom filter of a column; see
- *		README, The Picture.
+ *		The pages of a bloomset, an index that is the Bloom filter of a column (README,
+ *		The Picture).
  *
  * Generations are those of scalable Bloom filters (Almeida et al. 2007).
  * doc/format.md says how elements get into them.

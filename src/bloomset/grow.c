@@ -1,7 +1,6 @@
 /*
  * grow.c
- *		Appending a generation to a full bloomset; see README, Pseudocode, and What a
- *		Crash or a Cancel Leaves.
+ *		Appending a generation to a full bloomset; see README, Growth.
  *
  * Nothing under the page lock of the metapage may wait for another heavyweight lock,
  * except that of the relation's extension; see README, Locks.
