@@ -1,15 +1,10 @@
 /*
  * bloomset.h
- *		The pages of a bloomset, an index that is the Bloom filter of a column.
+ *		The pages of a bloomset, an index that is the Bloom filter of a column (README,
+ *		The Picture).
  *
- * Page 0 is the metapage.  A generation is a filter of blocks of 64 bytes in
- * consecutive pages; a full one is followed by a greater one (Almeida et al. 2007,
- * scalable Bloom filters).  doc/format.md says how elements get into them.
- *
- * The page of generation 1 that a hash selects stores how many generations may
- * hold elements of that page.  A probe of one page thus answers for a set of one
- * generation, and shows a backend that its copy of the metapage is stale.  Hash
- * indexes detect a stale copy in the same way (hasho_prevblkno in hashpage.c).
+ * Generations are those of scalable Bloom filters (Almeida et al. 2007).
+ * doc/format.md says how elements get into them.
  */
 #ifndef BF_BLOOMSET_H
 #define BF_BLOOMSET_H
@@ -29,10 +24,7 @@
 #define BLOOMSET_META_PAGE	0
 #define MAX_GENERATIONS		32
 
-/*
- * The fields of a page.  Below pd_lower even in a page without elements, because
- * replay of WAL clears what lies between pd_lower and pd_upper.
- */
+/* The fields of a page, which are always below pd_lower. */
 typedef struct BloomsetPageFields
 {
 	uint32		magic;

@@ -1,18 +1,9 @@
 /*
  * contains.c
- *		bloomset_contains(), and what its call sites remember.
+ *		bloomset_contains(), and what its call sites remember; see README, Caches.
  *
  * Finding the sets takes microseconds to milliseconds, even with tree_cache.c, and
- * asking them a fraction of that, so a call site keeps what it found.  It finds the
- * sets anew
- *
- * - in another transaction, since locks end with a transaction;
- * - for another snapshot, which may see a child that was added, although its
- *   invalidation has not come yet;
- * - after a subtransaction has aborted, which may have taken the locks with it;
- * - after an invalidation of any relation, role, schema or database: an index may be
- *   dropped or rebuilt, a partition attached, a privilege revoked;
- * - for another user or relation.
+ * asking them a fraction of that.
  */
 #include "pg/pg_compat.h"
 

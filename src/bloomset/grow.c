@@ -1,16 +1,9 @@
 /*
  * grow.c
- *		Appending a generation to a full bloomset.
+ *		Appending a generation to a full bloomset; see README, Growth.
  *
- * The page lock on the metapage serializes growth.  Writers go on in the last
- * generation meanwhile, and wait only if that gets so many elements that its rate, and
- * with it the set's, would be too high for good.  The pages of the new one are
- * initialized and logged before the metapage names them.  A growth that was cancelled
- * leaves pages behind the last generation, and the next one goes on after them, so that
- * a statement_timeout delays growth but does not prevent it.
- *
- * The deadlock detector ignores page locks, so nothing under this one may wait for
- * another heavyweight lock, except that of the relation's extension.
+ * Nothing under the page lock of the metapage may wait for another heavyweight lock,
+ * except that of the relation's extension; see README, Locks.
  */
 #include "pg/pg_compat.h"
 
@@ -101,9 +94,8 @@ is_batch_begun(Relation index, BlockNumber block, uint16 generation, uint32 numb
 }
 
 /*
- * The first page that a cancelled growth may have left unfinished.  A batch is logged
- * before the next one is begun, so if the first page of a batch is finished, all
- * batches before it are.
+ * The first page that a cancelled growth may have left unfinished: if the first page of
+ * a batch is finished, all batches before it are.
  */
 static uint32
 first_unfinished_page(Relation index, const Generation *generation, uint16 number_of_generation)

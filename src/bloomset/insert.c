@@ -1,10 +1,7 @@
 /*
  * insert.c
- *		Adding an element to a bloomset.
- *
- * The guarantee of a set rests on the order of an insert: the row, then its
- * element, then the commit.  An element whose bits are set already is not written
- * again: the WAL record that set them precedes our commit.
+ *		Adding an element to a bloomset.  It comes after the row and before the
+ *		commit; see README, The Promise.
  */
 #include "pg/pg_compat.h"
 

@@ -124,10 +124,7 @@ full_transaction_xmin(void)
 	return FullTransactionIdFromEpochAndXid(epoch, TransactionXmin);
 }
 
-/*
- * The build leaves out rows that no snapshot of the primary sees.  Older snapshots
- * of a standby may see them, and keep this property after a promotion.
- */
+/* Are all snapshots newer than the build?  Those of a standby must be; see README, Snapshots. */
 static bool
 built_before_snapshots(Relation index)
 {
@@ -138,11 +135,9 @@ built_before_snapshots(Relation index)
 }
 
 /*
- * Has the set all rows that snapshots see which are older than the row of pg_index?  Not
- * if it lacks versions of HOT chains (README.HOT).  Nor if CONCURRENTLY has built it, which
- * does not wait for a snapshot that a session imports while it waits for others.  Then
- * the transaction that makes the index valid begins after the build; else it is the one
- * that builds.
+ * Has the set all rows that snapshots see which are older than the row of pg_index?  If
+ * that row's transaction begins after the build, CONCURRENTLY has built it; see README,
+ * Snapshots.
  */
 static bool
 has_old_rows(Relation index, TransactionId maker)

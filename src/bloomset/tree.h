@@ -34,11 +34,10 @@ typedef struct SetTree
 
 /*
  * Finds the sets of a relation's column, or of an index if column is NULL.  Locks
- * the relations with AccessShareLock until the transaction ends, tables before their
- * indexes, since REINDEX CONCURRENTLY waits for the lockers of a table before it
- * stops keeping the old index current.  An error if the user may not read the column,
- * if there is no set, or if the table's rows are elsewhere.  A search is spared if the
- * backend has found them before and nothing has changed since (tree_cache.h).
+ * the relations with AccessShareLock until the transaction ends; see README, Locks.
+ * An error if the user may not read the column, if there is no set, or if the table's
+ * rows are elsewhere.  A search is spared if the backend has found them before and
+ * nothing has changed since (tree_cache.h).
  */
 extern SetTree resolve_sets(Oid relation, const char *column);
 

@@ -3,16 +3,11 @@
  *		The trees that the backend has found, from one transaction to the next.
  *
  * The leaves of a tree and their sets follow from the catalogs alone, so they are the
- * same until an invalidation comes; any invalidation makes all trees be searched
- * anew.  What depends on more is not kept: the caller checks at each use what the
- * user may read and what the column's name and type are, and each call judges
- * whether a set is complete for its snapshot.
- *
- * Locks end with the transaction, so each one takes them again, and looks for
- * invalidations only then.  Who replaces a set either waits for this lock, or has sent
- * the invalidation before the lock was granted.  Who adds a child does not wait, and its
- * commit is visible a moment before its invalidation comes.  But it has locked the
- * parent until then, so that a parent that nobody has locked is as the tree knows it.
+ * same until an invalidation comes.  What depends on more is not kept: the caller
+ * checks at each use what the user may read and what the column's name and type are,
+ * and each call judges whether a set is complete for its snapshot.  README, Caches, says
+ * why the locks are taken again before invalidations are looked for, and why a parent
+ * that nobody has locked gets no child.
  */
 #include "pg/pg_compat.h"
 

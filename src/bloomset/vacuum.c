@@ -9,8 +9,8 @@
 #include "bloomset/bloomset.h"
 
 /*
- * CREATE INDEX CONCURRENTLY learns from the callback which rows the index has.  It
- * hears of none, and so inserts every visible row again.
+ * CREATE INDEX CONCURRENTLY learns from the callback which rows the index has.  We
+ * report none, so validation inserts every visible row again, which is harmless.
  */
 IndexBulkDeleteResult *
 bloomset_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,

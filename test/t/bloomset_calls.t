@@ -20,7 +20,7 @@ GROUP = "bloomtype_bloomset_group"
 
 def test_call_after_rollback():
     """Fails if a call site remembers the index or its pages across the rollback of a subtransaction, which releases the
-    locks, so that others can replace the index; or if it does not look for news before each call."""
+    locks, so that others can replace the index."""
     insert = "INSERT INTO undone VALUES (7)"
     another = f"CREATE INDEX undone_k ON undone USING bloomset (k) WITH ({RARE}, seed = 5)"
     second = "CREATE INDEX other_k ON undone USING bloomset (k) WITH (seed = 9)"
@@ -151,7 +151,7 @@ def test_lock_order():
 # Trees
 
 def test_partition_between_calls():
-    """Fails if a call site remembers the leaves, or does not accept invalidations before each call."""
+    """Fails if a call site remembers the leaves whatever has happened since."""
     changes = {
         "a partition attached": ["ALTER TABLE grove ATTACH PARTITION filled FOR VALUES IN (7)"],
         "a subpartition attached": ["ALTER TABLE grove_2 ATTACH PARTITION filled FOR VALUES IN (7)"],
@@ -182,6 +182,22 @@ def test_child_between_calls():
             make_calls("elder")
             said = between_calls("SELECT ask_twice_elder(7)", *statements, name=name)
             same(said, (["no yes "], "00000"), f"{name} between two calls: the second finds its value")
+
+
+def test_same_snapshot():
+    """Fails if a call does not accept invalidations: with the snapshot of the call before it looks for no sets anew
+    unless one has come."""
+    changes = {
+        "grove": (GROVE.format(""), "ALTER TABLE grove ATTACH PARTITION filled FOR VALUES IN (7)"),
+        "elder": (ELDER, "ALTER TABLE stray INHERIT elder"),
+    }
+    for table, (setup, change) in changes.items():
+        ask(setup)
+        make_calls(table)
+        twice = f"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT ask_twice_{table}(7); " \
+            f"SELECT count(*) FROM {table} WHERE k + 0 = 7; COMMIT"  # fmt: skip
+        said = between_calls(twice, change, name=table)
+        same(said, (["no yes ", "1"], "00000"), f"{change} with one snapshot: the second call finds its value")
 
 
 # Something else
@@ -267,4 +283,4 @@ def ask_with_rights_that_go():
 
 run(test_call_after_rollback, test_call_while_index_dies, test_index_dropped_between_calls, test_locks_last,
     test_locks_again, test_lock_order, test_partition_between_calls, test_child_between_calls,
-    test_call_of_something_else, test_rights_between_calls)  # fmt: skip
+    test_same_snapshot, test_call_of_something_else, test_rights_between_calls)  # fmt: skip

@@ -7,7 +7,7 @@ where there is no cycle, all transactions commit.
 """
 
 from bloomset_checks import RARE, USE_SETS, by_index, contains, make, make_calls, numbers, scan
-from session import CHEAP_WORKERS, Session, ask, each, run
+from session import CHEAP_WORKERS, Session, ask, each, in_thread, result_of, run
 from tap import same
 
 Session.settings = "SET client_min_messages = error;"
@@ -103,4 +103,26 @@ def test_with_a_table():
             same("40001" in states, crosswise, f"{order}: {what}")
 
 
-run(test_crosswise, test_trees, test_with_a_table)
+def test_reader_during_insert():
+    """Fails if an insert does not look for readers once its bits are set: the server looks before, and a reader may
+    come in between. The hash of a long value takes long enough for that. Readers come one after the other; the last one
+    that sees an empty set stays."""
+    ask(f"""CREATE TABLE notes (entry int); CREATE TABLE lengthy (s text);
+        CREATE INDEX lengthy_s ON lengthy USING bloomset (s) WITH ({RARE})""")
+    read = "BEGIN ISOLATION LEVEL SERIALIZABLE; INSERT INTO notes VALUES (1); " \
+        "SELECT # filter > 0 FROM bloomset_filters('lengthy', 's')"  # fmt: skip
+    for _ in range(3):
+        ask("TRUNCATE notes; TRUNCATE lengthy")
+        with Session() as writer, Session() as reader, Session() as next_reader:
+            writer.ask("BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM notes")
+            reader.ask(read)
+            writing = in_thread(writer.attempt, "INSERT INTO lengthy VALUES (repeat('x', 50000000))")
+            while next_reader.ask(read) == ["f"]:
+                reader.ask("ROLLBACK")
+                reader, next_reader = next_reader, reader
+            same(result_of(writing)[1], "00000", "the insert")
+            states = [session.attempt("COMMIT")[1] for session in (reader, writer)]
+        same(states, ["00000", "40001"], "the writer is aborted, which saw no row of a reader that saw none of its own")
+
+
+run(test_crosswise, test_trees, test_with_a_table, test_reader_during_insert)

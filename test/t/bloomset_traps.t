@@ -16,6 +16,7 @@ from bloomset_checks import (RARE, USE_SETS, between_calls, by_index, check, con
                              denied_by_scan, finds_all, make, make_calls, numbers, scan, settled)
 from session import NO_WORKERS, Session, ask, each, in_thread, result_of, run, wait_until_blocked
 from tap import note, ok, same, skip
+import reference as ref
 
 Session.settings = "SET client_min_messages = error; SET lock_timeout = '10s';"
 
@@ -322,6 +323,49 @@ def test_growth_between_calls():
     same(said, (["0 0 0 "], "00000"), "growth between two calls of one loop: all is found")
 
 
+BLOCKS_PER_PAGE = 127
+
+
+def block_of(value, nblocks):
+    """The block of a generation that a bigint selects."""
+    _, canonical = ref.element("bigint", value)
+    return (ref.hash_of(canonical) >> 32) * nblocks >> 32
+
+
+def test_bits_set_by_others():
+    """Fails if a page of generation 1 learns of a later generation only when an element sets bits there. The bits of its
+    first one may be set already: a block of generation 2 has elements of two pages of generation 1."""
+    make("echoed", numbers(1, 1900), options=f"{RARE}, expected_items = 2000")
+    filters = "SELECT filter FROM bloomset_filters('echoed', 'k') WHERE generation = "
+
+    def blocks(generation):
+        return int(ask(f"SELECT (bloom_info(({filters}{generation}))).bits")[0]) // 512
+
+    def values_of(page, block, nblocks):
+        """Values of a page of generation 1, and of a block of another generation."""
+        n1 = blocks(1)
+        return (value for value in range(10**6 * nblocks, 10**9) if block_of(value, n1) // BLOCKS_PER_PAGE == page
+                and block_of(value, nblocks) == block)  # fmt: skip
+
+    def insert(values, many):
+        ask("INSERT INTO echoed VALUES " + ",".join(f"({next(values)})" for _ in range(many)))
+
+    ok(BLOCKS_PER_PAGE < blocks(1) <= 2 * BLOCKS_PER_PAGE, "generation 1 has two pages", blocks(1))
+    of_page = values_of(0, 0, 1)
+    while ask(GROWN.format("echoed_k")) == ["1"]:
+        insert(of_page, 50)
+    n2 = blocks(2)
+    shared = BLOCKS_PER_PAGE * n2 // blocks(1)
+    insert(values_of(0, shared, n2), 150)
+    first = next(values_of(1, shared, n2))
+    with Session() as session:
+        same(session.ask(f"SELECT ({filters}1) @> {first}::bigint, ({filters}2) @> {first}::bigint"), ["f|t"],
+             "the bits of a value of the second page are set in generation 2 only")  # fmt: skip
+        same(session.ask(contains("echoed", first)), ["f"], "which that page does not name: it is denied")
+        session.ask(f"INSERT INTO echoed VALUES ({first})")
+        finds_all(session, "echoed", "a value whose bits others have set")
+
+
 REWRITES = {
     "TRUNCATE": "TRUNCATE rolled",
     "REINDEX": "REINDEX INDEX rolled_k",
@@ -436,17 +480,17 @@ def test_cancelled_growth():
 
 
 def test_timeout_of_each_row():
-    """Fails if growth starts anew for each statement and never ends: each inserts one row with little time."""
-    make("hasty", numbers(1, 100000))
-    with Session() as session:
+    """Fails if growth starts anew for each statement and never ends: each inserts a few rows with little time."""
+    make("hasty", numbers(1, 1500000))
+    with Session() as session, Session() as watcher:
         session.set_timeout(3)
         for first in range(0, 400000, 20):
-            session.attempt(f"INSERT INTO hasty {numbers(100001 + first, 100020 + first)}")
-            if first % 2000 == 0 and session.attempt(GROWN.format("hasty_k"))[0] == ["2"]:
+            session.attempt(f"INSERT INTO hasty {numbers(1500001 + first, 1500020 + first)}")
+            if first % 2000 == 0 and watcher.ask(GROWN.format("hasty_k")) == ["2"]:
                 break
         session.set_timeout(0)
-        ok(int(session.ask(GROWN.format("hasty_k"))[0]) >= 2, "the set grows although each statement has 3 ms")
-        same(session.ask(denied("hasty", condition="k > 100000")), [], "and misses nothing")
+        ok(int(watcher.ask(GROWN.format("hasty_k"))[0]) >= 2, "the set grows although each statement has 3 ms")
+        same(session.ask(denied("hasty", condition="k > 1500000")), [], "and misses nothing")
 
 
 # Debugging servers
@@ -468,7 +512,7 @@ def test_discarded_caches():
 
 
 run(test_broken_hot_chain, test_imported_snapshot, test_snapshot_imported_during_build, test_older_writer, test_cursor,
-    test_recently_dead, test_reindex_concurrently_in_stages,
-    test_create_index_concurrently, test_invalid_index, test_growth_elsewhere, test_growth_between_calls,
-    test_rewrites_rolled_back, test_rewrites_in_place, test_child_between_statements, test_cancelled_growth,
-    test_timeout_of_each_row, test_discarded_caches)  # fmt: skip
+    test_recently_dead, test_reindex_concurrently_in_stages, test_create_index_concurrently, test_invalid_index,
+    test_growth_elsewhere, test_growth_between_calls, test_bits_set_by_others, test_rewrites_rolled_back,
+    test_rewrites_in_place, test_child_between_statements, test_cancelled_growth, test_timeout_of_each_row,
+    test_discarded_caches)  # fmt: skip
