@@ -3,9 +3,7 @@
  *		Which slabs an index has, and where.
  *
  * An insert appends an entry in place.  A merge writes a new directory and then
- * replaces the metapage.  The page lock on the metapage serializes both.  Pages that
- * neither a slab nor the directory has are free; the entries of SLAB_FREE say so for
- * those that an insert may use.
+ * replaces the metapage: see README, Operations.
  */
 #include "pg/pg_compat.h"
 
@@ -654,10 +652,7 @@ replace_slabs(const Directory *directory, const Slab *sources, uint32 nsources, 
 	return n;
 }
 
-/*
- * Others can use the freed pages at once: a record of such a page follows that of the
- * swap, and is flushed before the page is.
- */
+/* Others can use the freed pages at once: see README, What an error, a cancel or a crash leaves. */
 void
 swap_slabs(Relation index, const Slab *sources, uint32 nsources, const Slab *targets, uint32 ntargets)
 {

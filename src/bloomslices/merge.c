@@ -2,13 +2,8 @@
  * merge.c
  *		Merging slabs into greater ones, without dead rows.
  *
- * A slab is merged only into one of at least four times its size, so that a row is
- * written a few times however large the index becomes (the logarithmic method, Bentley
- * and Saxe 1980).  The lock of the table keeps other merges and VACUUM away, so that
- * entries of the sources stay as they are.
- *
  * The new slabs are written to pages that the metapage reserves, and published by one
- * change of it.  A cancelled merge leaves nothing: the next one takes these pages.
+ * change of it: see README, Operations.
  */
 #include "pg/pg_compat.h"
 

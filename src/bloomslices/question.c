@@ -3,8 +3,7 @@
  *		What a scan asks of each row: a condition, or a distance.
  *
  * Each kind of row has a verdict, so that search.c needs to know nothing of the
- * operators.  A row that could raise an error in a sequential scan is rechecked, and
- * raises it there if it is visible.
+ * operators: see README, Shape and kinds.
  */
 #include "pg/pg_compat.h"
 
