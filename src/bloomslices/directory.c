@@ -350,7 +350,7 @@ end_of_pages(const Directory *directory)
 	return end;
 }
 
-/* No range is being written: a place of no pages would still divide a free range. */
+/* Forgets the reserved range.  One of no pages would still match a free range around its place. */
 static void
 clear_merge(SlicesMeta *meta)
 {
@@ -629,7 +629,7 @@ append_gaps(Slab *slabs, uint32 nslabs, const Slab *own)
 	return n;
 }
 
-/* The targets come first: writers look for the last tile, which has room. */
+/* The targets come first, because writers add rows to the last tile of the directory. */
 static uint32
 replace_slabs(const Directory *directory, const Slab *sources, uint32 nsources, const Slab *targets, uint32 ntargets,
 			  Slab *slabs)

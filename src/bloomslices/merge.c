@@ -459,8 +459,8 @@ write_targets(Merge *merge, Slab *targets, uint32 ntargets, uint64 npages)
 }
 
 /*
- * The greatest sliced source takes half as much as a target, unless an earlier merge had
- * more memory, and raw ones a fourth.
+ * The largest sliced source needs half of what a target does, or more if an earlier merge
+ * had more memory.  All raw ones together have a fourth.
  */
 static void
 allocate_blocks(Merge *merge)

@@ -29,7 +29,7 @@ StaticAssertDecl(KEYS_PER_BLOCK * BF_MAX_K >= BF_BLOCK_BITS, "all bits of a bloc
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Sparse rows are flagged, except for @>=. */
+/* Sparse rows are answered as flagged ones, except for @>=. */
 static void
 set_verdicts(Question *question, Verdict exact, Verdict flagged, Verdict candidate, Verdict empty)
 {
@@ -161,7 +161,7 @@ prepare_condition(Question *question, const SlicesShape *shape, const ScanKeyDat
 		prepare_superset(question, shape, key->sk_argument);
 }
 
-/* Here a row that may be less distant than its bits say has a verdict that rechecks. */
+/* The verdict of a row that may be more distant than its bits say is one that rechecks. */
 void
 prepare_distance(Question *question, const SlicesShape *shape, const ScanKeyData *key)
 {
