@@ -2,17 +2,8 @@
  * bloomslices.h
  *		The pages of bloomslices, an index over filters.
  *
- * The index stores the bits of many filters transposed (bit slices: BitFunnel 2017,
- * BIGSI 2019, COBS 2019), so that a key reads a few short slices over all rows.  All
- * rows have the shape of the index: a number of blocks of 512 bits, hash functions and
- * a seed.
- *
- * Rows live in slabs.  A slab has a 64-bit number, which no other slab that the directory
- * has ever listed had, and which each of its pages carries.  The directory lists the slabs.  It is copied on write and
- * replaced by one change of the metapage, so that a reader that finds a page of another
- * slab knows that the directory has changed, and starts over.
- *
- * doc/format.md says what the bits of a row are.
+ * README explains them, the locks, and each operation.  doc/format.md says what the bits
+ * of a row are.
  */
 #ifndef BF_BLOOMSLICES_H
 #define BF_BLOOMSLICES_H

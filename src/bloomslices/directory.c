@@ -3,9 +3,7 @@
  *		Which slabs an index has, and where.
  *
  * An insert appends an entry in place.  A merge writes a new directory and then
- * replaces the metapage.  The page lock on the metapage serializes both.  Pages that
- * neither a slab nor the directory has are free; the entries of SLAB_FREE say so for
- * those that an insert may use.
+ * replaces the metapage: see README, Operations.
  */
 #include "pg/pg_compat.h"
 
@@ -352,7 +350,7 @@ end_of_pages(const Directory *directory)
 	return end;
 }
 
-/* No range is being written: a place of no pages would still divide a free range. */
+/* Forgets the reserved range.  One of no pages would still match a free range around its place. */
 static void
 clear_merge(SlicesMeta *meta)
 {
@@ -631,7 +629,7 @@ append_gaps(Slab *slabs, uint32 nslabs, const Slab *own)
 	return n;
 }
 
-/* The targets come first: writers look for the last tile, which has room. */
+/* The targets come first, because writers add rows to the last tile of the directory. */
 static uint32
 replace_slabs(const Directory *directory, const Slab *sources, uint32 nsources, const Slab *targets, uint32 ntargets,
 			  Slab *slabs)
@@ -654,10 +652,7 @@ replace_slabs(const Directory *directory, const Slab *sources, uint32 nsources, 
 	return n;
 }
 
-/*
- * Others can use the freed pages at once: a record of such a page follows that of the
- * swap, and is flushed before the page is.
- */
+/* Others can use the freed pages at once: see README, What an error, a cancel or a crash leaves. */
 void
 swap_slabs(Relation index, const Slab *sources, uint32 nsources, const Slab *targets, uint32 ntargets)
 {

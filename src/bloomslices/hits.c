@@ -3,8 +3,7 @@
  *		The rows that a search has found, within work_mem.
  *
  * An index scan does not know how many rows are wanted.  So the array keeps the first ones
- * in their order, which is enough for most queries with a LIMIT.  A scan that goes on
- * searches a second time, and sorts the others, on disk if there are many.
+ * in their order, which is enough for most queries with a LIMIT: see README, Memory.
  */
 #include "pg/pg_compat.h"
 

@@ -2,12 +2,9 @@
  * insert.c
  *		Adding a row to bloomslices.
  *
- * A row is published by its entry, which is written last.  What an error or a crash
- * leaves before is a row without an entry, which nobody reads and a merge drops.
- *
- * A merge takes only slabs in which all rows are reserved, and only after it could
- * have locked their first page: a writer locks that page from before it reserves a row
- * until it has published it.
+ * A row is published by its entry, which is written last.  A writer locks the slab from
+ * before it reserves a row until it has published it, so that no merge takes the slab: see
+ * README, Operations.
  */
 #include "pg/pg_compat.h"
 

@@ -2,13 +2,8 @@
  * merge.c
  *		Merging slabs into greater ones, without dead rows.
  *
- * A slab is merged only into one of at least four times its size, so that a row is
- * written a few times however large the index becomes (the logarithmic method, Bentley
- * and Saxe 1980).  The lock of the table keeps other merges and VACUUM away, so that
- * entries of the sources stay as they are.
- *
  * The new slabs are written to pages that the metapage reserves, and published by one
- * change of it.  A cancelled merge leaves nothing: the next one takes these pages.
+ * change of it: see README, Operations.
  */
 #include "pg/pg_compat.h"
 
@@ -464,8 +459,8 @@ write_targets(Merge *merge, Slab *targets, uint32 ntargets, uint64 npages)
 }
 
 /*
- * The greatest sliced source takes half as much as a target, unless an earlier merge had
- * more memory, and raw ones a fourth.
+ * The largest sliced source needs half of what a target does, or more if an earlier merge
+ * had more memory.  All raw ones together have a fourth.
  */
 static void
 allocate_blocks(Merge *merge)

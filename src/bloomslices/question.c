@@ -3,8 +3,7 @@
  *		What a scan asks of each row: a condition, or a distance.
  *
  * Each kind of row has a verdict, so that search.c needs to know nothing of the
- * operators.  A row that could raise an error in a sequential scan is rechecked, and
- * raises it there if it is visible.
+ * operators: see README, Shape and kinds.
  */
 #include "pg/pg_compat.h"
 
@@ -30,7 +29,7 @@ StaticAssertDecl(KEYS_PER_BLOCK * BF_MAX_K >= BF_BLOCK_BITS, "all bits of a bloc
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Sparse rows are flagged, except for @>=. */
+/* Sparse rows are answered as flagged ones, except for @>=. */
 static void
 set_verdicts(Question *question, Verdict exact, Verdict flagged, Verdict candidate, Verdict empty)
 {
@@ -162,7 +161,7 @@ prepare_condition(Question *question, const SlicesShape *shape, const ScanKeyDat
 		prepare_superset(question, shape, key->sk_argument);
 }
 
-/* Here a row that may be less distant than its bits say has a verdict that rechecks. */
+/* The verdict of a row that may be more distant than its bits say is one that rechecks. */
 void
 prepare_distance(Question *question, const SlicesShape *shape, const ScanKeyData *key)
 {

@@ -13,7 +13,7 @@
 /* Interrupts are checked once per this many blocks. */
 #define CHUNK_BLOCKS	(CHUNK_BYTES / BF_BLOCK_BYTES)
 
-/* Other filters are of the same kind before an index has its shape and afterwards. */
+/* Filters that cannot give an index its shape have the same kind whether it has one or not. */
 static bool
 can_give_shape(const bf_filter *filter)
 {
@@ -68,7 +68,8 @@ first_hash_of(const bf_shape *shape, uint64 block)
 
 /*
  * Each block becomes the union of those that share hashes with it, so it has the bits
- * of all their elements.  Of more hash functions, the first k set the bits of fewer.
+ * of all their elements.  A filter of more hash functions has more bits: its first k are
+ * the same.
  */
 static void
 resize_blocks(const bf_shape *shape, const bf_filter *filter, uint8 *bits)

@@ -3,10 +3,7 @@
  *		Scans of bloomslices.
  *
  * A search collects all rows before the first one is returned, because nothing keeps a
- * slab from being merged away between two calls.  The rows that a snapshot sees have
- * their entries before its scan begins, and keep them until no snapshot sees the row.
- * So one copy of the directory serves all searches of a scan, until a merge removes a
- * slab that it names.
+ * slab from being merged away between two calls: see README, Operations.
  */
 #include "pg/pg_compat.h"
 

@@ -4,9 +4,7 @@
  *
  * Slab by slab: each key reads its slices and leaves a set of rows, and only for these
  * the entries are read.  A key that no row has thus reads a few slices of each slab.
- *
- * A merge may replace slabs meanwhile.  Then their pages have another owner, and the
- * search starts over with the new directory.
+ * README, The promise, says why no row is lost while others merge slabs.
  */
 #include "pg/pg_compat.h"
 

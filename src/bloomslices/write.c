@@ -7,7 +7,7 @@
 #include "bloomslices/bloomslices.h"
 #include "miscadmin.h"
 
-/* A slab may have as many rows to spare: a key then reads one slab instead of several. */
+/* One slab that is 3/4 full is preferred to several full ones: a key reads each. */
 #define LEAST_FILL(tiles)	((uint64) bf_sliced_rows(tiles) / 4 * 3)
 
 /* Two copies of a block of all rows. */

@@ -196,7 +196,7 @@ SET LOCAL enable_indexscan = on;
 SET LOCAL enable_bitmapscan = off;
 SELECT cmp_ok(pg_temp.rechecked(format('SELECT FROM codes WHERE f @>= %L', g)), '<', 100::numeric, 'few rows are rechecked')
 FROM unnest(ARRAY[pg_temp.make_filter('dense', 5), pg_temp.make_filter('sparse', 5)]) g;
-INSERT INTO codes SELECT pg_temp.make_filter('other size', i) FROM generate_series(1, 50) i;
+INSERT INTO codes VALUES (bloom_add(bloom_create(500, 0.01), -5)); -- without the bits
 REINDEX INDEX codes_f;
 SELECT throws_ok(format('SELECT FROM codes WHERE f @>= %L', pg_temp.make_filter('dense', 5)), '22023', NULL,
     'one row of other parameters raises the error of a sequential scan');

@@ -15,7 +15,7 @@ import os
 import random
 import struct
 
-from damage import CONTENTS, PAGE, WORDS, Damaged, flip_case, lower_of, number_cases, page_cases, pages_of
+from damage import CONTENTS, PAGE, WORDS, Case, Damaged, flip_case, lower_of, number_cases, page_cases, pages_of
 from durable import main
 from tap import ok, same
 
@@ -109,6 +109,26 @@ def flipped_bits(pages):
     return cases
 
 
+def set_kinds(n, kind):
+    """Gives all entries of a page a kind."""
+    def damage(pages, _):
+        page = bytearray(pages[n])
+        for at in range(CONTENTS + 6, lower_of(pages[n]), 8):
+            struct.pack_into("<H", page, at, kind)
+        pages[n] = bytes(page)
+
+    return damage
+
+
+def wrong_kinds(pages):
+    """Kinds that no entry of a slab has: those of rows with bits are 1 to 3, those of the others 4 to 6."""
+    cases = []
+    for n in [n for n, page in enumerate(pages) if kind_of(page) == 3]:
+        (first,) = struct.unpack_from("<H", pages[n], CONTENTS + 6)
+        cases += [Case(f"page {n}, kind {kind}", set_kinds(n, kind)) for kind in (6 if first < 4 else 1, 7, 200, 0xFFFF)]
+    return cases
+
+
 def fill(session):
     for number in range(TABLES):
         session.ask(FILL.format(t=f"t{number}", source=SOURCES.get(number, "source")))
@@ -153,6 +173,7 @@ def run():
     damaged.report(whole_pages(small), "wrong pages", numbers)
     damaged.report(wrong_numbers(small), "wrong numbers", numbers)
     damaged.report(flipped_bits(small), "flipped bits", numbers)
+    damaged.report(wrong_kinds(small), "wrong kinds", numbers)
     for pages, (number, source) in zip(others, SOURCES.items()):
         damaged.report(rng.sample(whole_pages(pages) + wrong_numbers(pages), 12), f"damages of {source} rows", [number])
     damaged.lost_bits([n for n, page in enumerate(small) if kind_of(page) == 4 and any(page[CONTENTS:])][:20])

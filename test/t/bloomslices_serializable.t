@@ -4,7 +4,7 @@ then write what the other has read are never both committed. An UPDATE, DELETE o
 session asks the new version of the row again, as after a sequential scan.
 """
 
-from session import Session, ask, in_thread, result_of, run, wait_until_blocked
+from session import Session, ask, in_thread, result_of, run, until, wait_until_blocked, wide
 from tap import ok, same
 
 Session.settings = "SET client_min_messages = error; SET lock_timeout = '20s'; SET jit = off;"
@@ -78,6 +78,40 @@ def test_delete_crosswise():
             got = [session.attempt("COMMIT" if state == "00000" else "ROLLBACK")[1] if state == "00000" else state
                    for session, state in ((one, got[0]), (two, got[1]))]  # fmt: skip
         same(sorted(got), states, f"{isolation}, DELETE: {states[1]}")
+
+
+def read_amid_insert(isolation):
+    """A reader asks for the key of a row that a writer is adding to the index, and adds a row with the key for which the
+    writer has asked before. Returns the SQLSTATEs of both, and whether the reader came while the writer was at work."""
+    with Session(BY_INDEX) as writer, Session(BY_INDEX) as reader:
+        for session in writer, reader:
+            session.ask(f"BEGIN ISOLATION LEVEL {isolation}")
+        same(writer.ask(f"SELECT count(*) FROM amid WHERE f @> {ABSENT}::bigint"), ["0"], f"{isolation}: no key yet")
+        inserting = in_thread(writer.attempt, "INSERT INTO amid SELECT f FROM amid_source")
+        until(lambda: inserting.done() or reader.ask(
+            f"SELECT FROM pg_locks WHERE locktype = 'page' AND relation = 'amid_f'::regclass AND pid = {writer.pid}"),
+            "a row is reserved")  # fmt: skip
+        states = [None, reader.attempt(f"SELECT count(*) FROM amid WHERE f @> {PRESENT}::bigint")[1]]
+        amid = not inserting.done()
+        states[0] = result_of(inserting)[1]
+        insert = f"INSERT INTO amid SELECT bloom_add(bloom_create(20), {ABSENT}::bigint)"
+        for number, session, statement in (1, reader, insert), (0, writer, "COMMIT"), (1, reader, "COMMIT"):
+            if states[number] == "00000":
+                states[number] = session.attempt(statement)[1]
+        return sorted(states), amid
+
+
+def test_reader_amid_insert():
+    """Fails if an insert does not look for readers once more when its entry is there: the server looks before."""
+    ask(f"CREATE TABLE amid_source AS SELECT bloom_add({wide(1 << 28)}, {PRESENT}::bigint) AS f")
+    for isolation, states in ("SERIALIZABLE", ["00000", "40001"]), ("REPEATABLE READ", ["00000", "00000"]):
+        for _ in range(10):
+            ask("DROP TABLE IF EXISTS amid; CREATE TABLE amid (f bloomfilter); ALTER TABLE amid ALTER f SET STORAGE external; "
+                "CREATE INDEX amid_f ON amid USING bloomslices (f)")  # fmt: skip
+            got, amid = read_amid_insert(isolation)
+            if amid:
+                break
+        same((got, amid), (states, True), f"{isolation}: a reader amid an insert")
 
 
 # Versions that come while a statement waits
@@ -158,4 +192,5 @@ def test_nearest():
         same(got[0], got[1], f"ORDER BY ... LIMIT 1 FOR UPDATE, row {what}: as by a scan")
 
 
-run(test_crosswise, test_delete_crosswise, test_new_versions, test_new_versions_of_supersets, test_nearest)
+run(test_crosswise, test_delete_crosswise, test_reader_amid_insert, test_new_versions, test_new_versions_of_supersets,
+    test_nearest)  # fmt: skip
