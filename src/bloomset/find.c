@@ -10,7 +10,6 @@
 #include "bloomset/leaf_query.h"
 #include "bloomset/lookup.h"
 #include "bloomset/tree.h"
-#include "executor/spi.h"
 #include "executor/tstoreReceiver.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -78,7 +77,7 @@ find_in_leaf(ReturnSetInfo *result, const SetLeaf *leaf, const char *column, Loo
 	SetTuplestoreDestReceiverParams(receiver, result->setResult,
 									result->econtext->ecxt_per_query_memory, false, result->setDesc,
 									gettext_noop("columns of the table have changed since the query began"));
-	run_leaf_query(leaf, sql, &parameters, receiver);
+	run_query(sql, &parameters, receiver);
 	receiver->rDestroy(receiver);
 }
 
@@ -93,7 +92,6 @@ find_rows(FunctionCallInfo fcinfo, Oid table, const char *column)
 	prepare_lookup(&lookup, &tree, fcinfo, 2, CurrentMemoryContext);
 	require_operator(&lookup, &tree);
 	value = looked_up_value(&lookup, PG_GETARG_DATUM(2));
-	SPI_connect();
 	for (int i = 0; i < tree.nleaves; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -101,7 +99,6 @@ find_rows(FunctionCallInfo fcinfo, Oid table, const char *column)
 			find_in_leaf((ReturnSetInfo *) fcinfo->resultinfo, &tree.leaves[i], column, &lookup,
 						 &value);
 	}
-	SPI_finish();
 }
 
 Datum

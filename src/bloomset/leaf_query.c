@@ -4,15 +4,16 @@
  */
 #include "pg/pg_compat.h"
 
-#include "access/htup_details.h"
 #include "bloomset/leaf_query.h"
-#include "catalog/pg_class.h"
-#include "executor/spi.h"
+#include "catalog/pg_authid.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/params.h"
+#include "parser/analyze.h"
+#include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
+#include "utils/snapmgr.h"
 
 char *
 from_leaf(const SetLeaf *leaf)
@@ -37,45 +38,61 @@ parameter_list(const QueryParameters *parameters)
 	return list;
 }
 
+/*
+ * Finds what the names stand for as a superuser, because the caller may lack USAGE of the schema of
+ * a leaf.  No function is called meanwhile: the query has no constants.
+ */
+static Query *
+analyze_query(const char *sql, const QueryParameters *parameters)
+{
+	RawStmt    *statement = linitial_node(RawStmt, pg_parse_query(sql));
+	Oid			caller;
+	int			context;
+	Query	   *query;
+
+	GetUserIdAndSecContext(&caller, &context);
+	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
+						   context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
+	query = parse_analyze_fixedparams(statement, sql, parameters->types, parameters->count, NULL);
+	SetUserIdAndSecContext(caller, context);
+	return query;
+}
+
+/* As for the children of a table, for which no privileges are checked: see inherit.c. */
+static void
+require_no_privileges(PlannedStmt *statement)
+{
+	ListCell   *cell;
+
+	foreach(cell, statement->rtable)
+		forget_privileges(lfirst_node(RangeTblEntry, cell));
+	forget_all_privileges(statement);
+}
+
+static void
+execute_plan(PlannedStmt *statement, const char *sql, ParamListInfo parameters, DestReceiver *receiver)
+{
+	QueryDesc  *query = CreateQueryDesc(statement, sql, GetActiveSnapshot(), InvalidSnapshot, receiver,
+										parameters, NULL, 0);
+
+	ExecutorStart(query, 0);
+	run_executor(query);
+	ExecutorFinish(query);
+	ExecutorEnd(query);
+	FreeQueryDesc(query);
+}
+
+/* It is not rewritten: a leaf is no view, and its row security does not count. */
 void
 run_query(const char *sql, const QueryParameters *parameters, DestReceiver *receiver)
 {
-	SPIExecuteOptions options = {
-		.params = parameter_list(parameters), .read_only = true, .dest = receiver
-	};
-	int			result = SPI_execute_extended(sql, &options);
+	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "query of a leaf", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(memory);
+	ParamListInfo list = parameter_list(parameters);
+	PlannedStmt *statement = pg_plan_query(analyze_query(sql, parameters), sql, CURSOR_OPT_PARALLEL_OK, list);
 
-	if (result != SPI_OK_SELECT)
-		elog(ERROR, "SPI_execute_extended failed: %s", SPI_result_code_string(result));
-}
-
-/* The role by whose privileges a leaf is read. */
-static Oid
-reader_of(Oid table)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-	Form_pg_class form;
-	Oid			reader;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", table);
-	form = (Form_pg_class) GETSTRUCT(tuple);
-	reader = form->relkind == RELKIND_FOREIGN_TABLE ? GetUserId() : form->relowner;
-	ReleaseSysCache(tuple);
-	return reader;
-}
-
-/* As ri_triggers.c does.  An error restores the role, too, when it ends the transaction. */
-void
-run_leaf_query(const SetLeaf *leaf, const char *sql, const QueryParameters *parameters,
-			   DestReceiver *receiver)
-{
-	Oid			caller;
-	int			context;
-
-	GetUserIdAndSecContext(&caller, &context);
-	SetUserIdAndSecContext(reader_of(leaf->table),
-						   context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-	run_query(sql, parameters, receiver);
-	SetUserIdAndSecContext(caller, context);
+	require_no_privileges(statement);
+	execute_plan(statement, sql, list, receiver);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(memory);
 }

@@ -22,18 +22,11 @@ typedef struct QueryParameters
 extern char *from_leaf(const SetLeaf *leaf);
 
 /*
- * Runs a query under the active snapshot, so that it sees the rows for which the sets
- * were asked.  The caller is connected to SPI, and gets the rows from there unless it gives a
- * receiver.
+ * Runs a SELECT, and gives its rows to a receiver, under the active snapshot: it sees the rows for
+ * which the sets were asked.  The user is the caller, who needs no privileges on the tables: those
+ * on the table that the call names have been checked, and a query of that table asks for no others
+ * on its leaves.  All names must be qualified.
  */
 extern void run_query(const char *sql, const QueryParameters *parameters, DestReceiver *receiver);
-
-/*
- * The same for a query that reads one leaf, by the privileges of its owner: as in any query,
- * who may read the table that the caller has named may read its leaves.  A foreign table is
- * read by the privileges and the user mapping of the caller.
- */
-extern void run_leaf_query(const SetLeaf *leaf, const char *sql, const QueryParameters *parameters,
-						   DestReceiver *receiver);
 
 #endif							/* BF_LEAF_QUERY_H */

@@ -16,7 +16,7 @@
 #include "utils/snapmgr.h"
 
 pg_noreturn static void
-report_other_class(Oid type, Oid value_type)
+report_other_class(Oid type, Oid value_type, bool is_array)
 {
 	ElementType element;
 
@@ -26,6 +26,7 @@ report_other_class(Oid type, Oid value_type)
 					format_type_be(type), format_type_be(value_type)),
 			 find_hash_function(type, &element) && !type_is_enum(type) ?
 			 errdetail("Values of these types have different hashes even if they are equal.") : 0,
+			 is_array ? errhint("Look up values of type %s[].", format_type_be(getBaseType(value_type))) :
 			 errhint("Look up a value of type %s.", format_type_be(getBaseType(value_type)))));
 }
 
@@ -87,7 +88,19 @@ void
 require_operator(const Lookup *lookup, const SetTree *tree)
 {
 	if (type_is_enum(lookup->type))
-		report_other_class(lookup->type, tree->value_type);
+		report_other_class(lookup->type, tree->value_type, false);
+}
+
+/*
+ * An untyped literal is text.  SQL would give it the type of the column, where that makes a
+ * difference: it cuts off a name, and ignores blanks at the end of char(n).
+ */
+static bool
+converts_literals(const SetTree *tree)
+{
+	Oid			type = getBaseType(tree->value_type);
+
+	return type == NAMEOID || type == BPCHAROID;
 }
 
 void
@@ -97,8 +110,8 @@ prepare_lookup_of_elements(Lookup *lookup, const SetTree *tree, Oid element_type
 	if (!OidIsValid(get_fn_expr_argtype(fcinfo->flinfo, argument)))
 		report_unknown_type();
 	prepare_for_type(lookup, tree, element_type, collation_of_argument(fcinfo, argument));
-	if (lookup->hash == NULL)
-		report_other_class(element_type, tree->value_type);
+	if (lookup->hash == NULL || (lookup->type == TEXTOID && converts_literals(tree)))
+		report_other_class(element_type, tree->value_type, true);
 }
 
 void
@@ -112,11 +125,10 @@ prepare_lookup(Lookup *lookup, const SetTree *tree, FunctionCallInfo fcinfo, int
 		report_unknown_type();
 	prepare_for_type(lookup, tree, type, collation_of_argument(fcinfo, argument));
 	is_text = getBaseType(type) == TEXTOID;
-	/* an untyped literal is text, which SQL would cut off as a name */
-	if (is_text && (lookup->hash == NULL || getBaseType(tree->value_type) == NAMEOID))
+	if (is_text && (lookup->hash == NULL || converts_literals(tree)))
 		prepare_conversion(lookup, tree->value_type, context);
 	else if (lookup->hash == NULL)
-		report_other_class(type, tree->value_type);
+		report_other_class(type, tree->value_type, false);
 }
 
 LookedUp

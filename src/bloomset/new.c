@@ -16,11 +16,12 @@
 #include "bloomset/leaf_query.h"
 #include "bloomset/lookup.h"
 #include "bloomset/tree.h"
-#include "executor/spi.h"
+#include "catalog/pg_class.h"
 #include "executor/tstoreReceiver.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -45,6 +46,7 @@ typedef struct Import
 	int			count;
 	LookedUp   *values;			/* about in the order of their hashes */
 	bool	   *present;		/* which of them a row has */
+	bool		same_type;		/* as the column */
 } Import;
 
 /* Later isolation levels keep a snapshot from before the wait for a lock. */
@@ -114,6 +116,15 @@ hash_elements(Import *import, const Datum *elements)
 	}
 }
 
+/* Who only reads the table must not be able to keep others from importing. */
+static bool
+may_import(Oid relation)
+{
+	return !XactReadOnly &&
+		(pg_class_aclcheck(relation, GetUserId(), ACL_INSERT) == ACLCHECK_OK ||
+		 pg_attribute_aclcheck_all(relation, GetUserId(), ACL_INSERT, ACLMASK_ANY) == ACLCHECK_OK);
+}
+
 static void
 lock_elements(const Import *import, Oid relation)
 {
@@ -150,15 +161,50 @@ array_of(const Import *import, const int *positions, int count)
 	return result;
 }
 
-/* "= ANY" lets an index or another server find the rows; the join tells which elements they have. */
+/*
+ * The join tells which elements the rows have.  "= ANY" lets an index or another server find the
+ * rows; between different types it would compare each row with each element.
+ */
 static char *
-query_of_leaf(const SetLeaf *leaf, const char *column)
+query_of_leaf(const Import *import, const SetLeaf *leaf, const char *column)
 {
 	const char *name = quote_identifier(column);
+	char	   *any = "";
 
+	if (import->same_type || get_rel_relkind(leaf->table) == RELKIND_FOREIGN_TABLE)
+		any = psprintf(" AND t.%s OPERATOR(pg_catalog.=) ANY ($1)", name);
 	return psprintf("SELECT u.n FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (e, n) WHERE EXISTS ("
-					"SELECT FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) u.e"
-					" AND t.%s OPERATOR(pg_catalog.=) ANY ($1))", from_leaf(leaf), name, name);
+					"SELECT FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) u.e%s)", from_leaf(leaf), name, any);
+}
+
+/* Receives the numbers of the elements that rows have. */
+typedef struct FoundReceiver
+{
+	DestReceiver receiver;
+	Import	   *import;
+	const int  *positions;		/* of the elements that the query looks for */
+} FoundReceiver;
+
+static bool
+receive_found(TupleTableSlot *slot, DestReceiver *receiver)
+{
+	FoundReceiver *found = (FoundReceiver *) receiver;
+	bool		isnull;
+	Datum		n = slot_getattr(slot, 1, &isnull);
+
+	Assert(!isnull);
+	found->import->present[found->positions[DatumGetInt64(n) - 1]] = true;
+	return true;
+}
+
+static void
+start_receiver(DestReceiver *receiver, int operation, TupleDesc descriptor)
+{
+}
+
+static void
+end_receiver(DestReceiver *receiver)
+{
 }
 
 /* Looks up elements in a leaf. */
@@ -168,16 +214,15 @@ look_up(Import *import, const SetLeaf *leaf, const char *column, const int *posi
 	Oid			type = get_array_type(import->lookup.type);
 	Datum		array = array_of(import, positions, count);
 	QueryParameters parameters = {.count = 1, .types = &type, .values = &array};
+	FoundReceiver found = {
+		.receiver = {
+			.receiveSlot = receive_found, .rStartup = start_receiver, .rShutdown = end_receiver,
+			.rDestroy = end_receiver, .mydest = DestNone
+		},
+		.import = import, .positions = positions
+	};
 
-	run_leaf_query(leaf, query_of_leaf(leaf, column), &parameters, NULL);
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		bool		isnull;
-		Datum		n = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
-
-		import->present[positions[DatumGetInt64(n) - 1]] = true;
-	}
-	SPI_freetuptable(SPI_tuptable);
+	run_query(query_of_leaf(import, leaf, column), &parameters, &found.receiver);
 	pfree(DatumGetPointer(array));
 }
 
@@ -234,12 +279,10 @@ import_elements(Import *import, Oid relation, const char *column, ReturnSetInfo 
 
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	SPI_connect();
 	positions = palloc(import->count * sizeof(int));
 	tree = resolve_sets(relation, column);
 	look_up_in_tree(import, &tree, column, positions);
 	put_absent(import, result, positions);
-	SPI_finish();
 	PopActiveSnapshot();
 }
 
@@ -252,13 +295,15 @@ bloomset_new(PG_FUNCTION_ARGS)
 	Import		import;
 	Datum	   *elements;
 
-	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	require_new_snapshots();
 	elements = read_elements(&import, PG_GETARG_ARRAYTYPE_P(2));
 	prepare_lookup_of_elements(&import.lookup, &tree, import.type, fcinfo, 2);
 	require_operator(&import.lookup, &tree);
+	import.same_type = import.lookup.type == getBaseType(tree.value_type);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	hash_elements(&import, elements);
-	lock_elements(&import, relation);
+	if (may_import(relation))
+		lock_elements(&import, relation);
 	import_elements(&import, relation, column, (ReturnSetInfo *) fcinfo->resultinfo);
 	return (Datum) 0;
 }

@@ -32,6 +32,12 @@ name_of_node(const Plan *plan)
 			return "Hash Join";
 		case T_Sort:
 			return "Sort";
+		case T_IncrementalSort:
+			return "Incremental Sort";
+		case T_Hash:
+			return "Hash";
+		case T_Group:
+			return "Group";
 		case T_Material:
 			return "Materialize";
 		case T_Memoize:
@@ -120,16 +126,32 @@ describe_refusal(const Candidate *candidate)
 	pg_unreachable();
 }
 
-/* The names of what a side of a join reads. */
+static void
+add_name(List **names, const PlannedStmt *stmt, int relation)
+{
+	const RangeTblEntry *entry = rt_fetch(relation, stmt->rtable);
+
+	if (entry->rtekind != RTE_JOIN)
+		*names = list_append_unique(*names, makeString(entry->eref->aliasname));
+}
+
+/* The names of what a side of a join reads.  A foreign scan of a join reads several tables. */
 static void
 collect_names(List **names, const PlannedStmt *stmt, const Plan *plan)
 {
+	int			relation = -1;
 	ListCell   *cell;
 
 	check_stack_depth();
-	if (is_local_scan(plan) || IsA(plan, ForeignScan) || IsA(plan, SubqueryScan))
+	if (is_local_scan(plan) || IsA(plan, SubqueryScan))
 	{
-		*names = list_append_unique(*names, makeString(rt_fetch(((const Scan *) plan)->scanrelid, stmt->rtable)->eref->aliasname));
+		add_name(names, stmt, ((const Scan *) plan)->scanrelid);
+		return;
+	}
+	if (IsA(plan, ForeignScan))
+	{
+		while ((relation = bms_next_member(((const ForeignScan *) plan)->fs_relids, relation)) > 0)
+			add_name(names, stmt, relation);
 		return;
 	}
 	foreach(cell, child_plans(plan))

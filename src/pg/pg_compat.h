@@ -48,6 +48,22 @@
 #define is_right_semi_join(type) ((type) == JOIN_RIGHT_SEMI)
 #endif
 
+/* PostgreSQL 16 moved the privileges that a query needs from its tables to a list of their own. */
+#if PG_VERSION_NUM < 160000
+#define forget_privileges(table) ((table)->requiredPerms = 0)
+#define forget_all_privileges(statement) ((void) (statement))
+#else
+#define forget_privileges(table) ((table)->perminfoindex = 0)
+#define forget_all_privileges(statement) ((statement)->permInfos = NIL)
+#endif
+
+/* PostgreSQL 18 removed an argument. */
+#if PG_VERSION_NUM < 180000
+#define run_executor(query) ExecutorRun(query, ForwardScanDirection, 0, true)
+#else
+#define run_executor(query) ExecutorRun(query, ForwardScanDirection, 0)
+#endif
+
 /* PostgreSQL 16 added an argument. */
 #if PG_VERSION_NUM < 160000
 #define get_sorted_datum(sort, value, isnull) tuplesort_getdatum(sort, true, value, isnull, NULL)
