@@ -100,9 +100,12 @@ length_of_run(const Sample *sample, uint32 first)
 	return end - first;
 }
 
-/* Of equally common ones that of the middle size: one large filter must not give each row its size. */
+/*
+ * Of equally common ones that of the middle size: one large filter must not give each row its
+ * size.  *count gets the number of filters that have it.
+ */
 static SlicesShape
-commonest_shape(const Sample *sample)
+commonest_shape(const Sample *sample, uint32 *count)
 {
 	uint32		ncommonest = 0;
 	uint32		most = 0;
@@ -117,6 +120,7 @@ commonest_shape(const Sample *sample)
 		most = Max(most, run);
 	}
 	ncommonest /= 2;
+	*count = most;
 	for (uint32 i = 0; i < sample->n; i += run)
 	{
 		run = length_of_run(sample, i);
@@ -189,6 +193,16 @@ shape_by_elements(Relation index, Sample *sample, SlicesShape own)
 	return chosen;
 }
 
+static void
+announce_others(Relation index, uint32 count, uint32 n)
+{
+	ereport(NOTICE,
+			(errmsg("bloomslices index \"%s\" is built for the parameters of %u of %u sampled filters",
+					RelationGetRelationName(index), count, n),
+			 errdetail("Searches test many of the others themselves."),
+			 errhint("Give all filters the same number of elements, as in bloom_agg(value, n).")));
+}
+
 /* Samples blocks that are evenly spread over the table. */
 static void
 sample_blocks(Relation heap, Relation index, struct IndexInfo *info, uint64 nblocks, uint32 nsampled, Sample *sample)
@@ -205,7 +219,10 @@ sample_slices_shape(Relation heap, Relation index, struct IndexInfo *info)
 	Sample		sample = {.option = slices_shape_option(index)};
 	BlockNumber nblocks = RelationGetNumberOfBlocks(heap);
 	uint32		nsampled = 0;
+	uint32		ncommon;
+	uint32		n;
 	SlicesShape shape;
+	SlicesShape chosen;
 
 	for (uint32 most = SAMPLE_BLOCKS; most <= MOST_SAMPLE_BLOCKS; most *= 8)
 	{
@@ -214,6 +231,12 @@ sample_slices_shape(Relation heap, Relation index, struct IndexInfo *info)
 		nsampled = Min(most, nblocks);
 		sample_blocks(heap, index, info, nblocks, nsampled, &sample);
 	}
-	shape = commonest_shape(&sample);
-	return sample.option.nblocks > 0 || sample.n == 0 ? shape : shape_by_elements(index, &sample, shape);
+	shape = commonest_shape(&sample, &ncommon);
+	if (sample.option.nblocks > 0 || sample.n == 0)
+		return shape;
+	n = sample.n;
+	chosen = shape_by_elements(index, &sample, shape);
+	if (chosen.nblocks == shape.nblocks && ncommon < n / 2)
+		announce_others(index, ncommon, n);
+	return chosen;
 }

@@ -135,7 +135,7 @@ SELECT is(pg_temp.answer(format('SELECT i4 FROM bloomset_find(NULL::typed, %L, %
     name || ': an untyped literal')
 FROM (VALUES ('i2', '7', '7'), ('i8', '7', '7'), ('d', '7', '7'), ('n', '0.70', '7'), ('t', 'x7', '7'), ('c', 'x7', '7'), ('a', 'x7', '7'),
     ('u', md5('7'), '7'), ('day', '2026-01-08', '7'), ('net', '10.0.0.7', '7'), ('b', '\x7837', '7'), ('i4', 'seven', '22P02'),
-    ('day', 'x', '22007')) v (name, literal, result);
+    ('day', 'x', '22007'), ('c', 'x7  ', '7')) v (name, literal, result);
 
 -- Prepared statements, cursors, and a search_path that hides operators.
 PREPARE find (bigint) AS SELECT id FROM bloomset_find(NULL::top, 'v', $1) ORDER BY id;

@@ -225,5 +225,20 @@ def test_locks():
         same(session.attempt(new("held", 1))[1], "00000", "advisory locks of users are others")
 
 
+def test_readers():
+    """Fails if who may not import keeps others from it."""
+    make("read")
+    each("CREATE ROLE import_reader", "GRANT SELECT ON read TO import_reader")
+    each(*(f"GRANT USAGE ON SCHEMA {schema} TO import_reader" for schema in [ask("SELECT current_schema()")[0]]))
+    for start in "BEGIN READ ONLY", "BEGIN; SET LOCAL ROLE import_reader":
+        with Session() as reader, Session("SET lock_timeout = '1s';") as session:
+            reader.each(*start.split("; "))
+            same(sorted(reader.ask(new("read", 1, 2))), ["1", "2"], f"{start}: an answer")
+            same(session.attempt(new("read", 1))[1], "00000", "and others import")
+            reader.ask("ROLLBACK")
+    each("REVOKE ALL ON read FROM import_reader", *(f"REVOKE USAGE ON SCHEMA {schema} FROM import_reader"
+         for schema in [ask("SELECT current_schema()")[0]]), "DROP ROLE import_reader")  # fmt: skip
+
+
 run(test_random_work, test_same_element, test_other_elements, test_order_of_locks, test_partition_goes_while_waiting,
-    test_partition_comes_while_waiting, test_find_keeps_its_snapshot, test_locks)  # fmt: skip
+    test_partition_comes_while_waiting, test_find_keeps_its_snapshot, test_locks, test_readers)  # fmt: skip
