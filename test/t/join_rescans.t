@@ -265,6 +265,11 @@ def test_foreign_scans():
          f"""CREATE FOREIGN TABLE far (k int, pad text) SERVER here
              OPTIONS (schema_name '{schema}', table_name 'shuffled')""")  # fmt: skip
     unchanged(hashed("SELECT * FROM far"), ["150"] * 3, cursor=())
+    each("ALTER SERVER here OPTIONS (ADD fdw_startup_cost '1e6')")  # so that it joins
+    with Session("SET bloomtype.join_filters = on; SET bloomtype.join_filter_notices = on; SET client_min_messages = notice;") as session:
+        session.ask("EXPLAIN SELECT FROM picked LEFT JOIN (SELECT a.k FROM far AS a JOIN far AS b USING (k)) AS f USING (k)")
+        ok(any("(a, b)" in notice for notice in session.notices), "a notice names the tables of a foreign join",
+           session.notices)
 
 
 def test_ways_to_run_again():
