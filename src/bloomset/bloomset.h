@@ -111,6 +111,7 @@ pages_of(const Generation *generation)
 static inline uint32
 blocks_in_page(const Generation *generation, uint32 number)
 {
+	Assert(number < pages_of(generation));
 	return Min(BLOCKS_PER_PAGE, generation->nblocks - number * BLOCKS_PER_PAGE);
 }
 
@@ -136,6 +137,7 @@ place_of(const Generation *generation, uint64 hash)
 	bf_shape	shape = shape_of(generation);
 	uint32		block = (uint32) bf_block_of(&shape, hash);
 
+	Assert(block < generation->nblocks);
 	return (BlockPlace)
 	{
 		block / BLOCKS_PER_PAGE, FIRST_BLOCK_OFFSET + block % BLOCKS_PER_PAGE * BF_BLOCK_BYTES

@@ -60,6 +60,7 @@ make_page(Relation index, BlockNumber block, bool exists, uint16 generation, uin
 	Buffer		buffer;
 	bool		done;
 
+	Assert(generation > 1);		/* the build makes the first */
 	if (exists)
 	{
 		/* a page that a crash left need not be valid */
@@ -164,6 +165,7 @@ append_generation(Relation index, BloomsetMeta *meta)
 	Generation *next = &meta->generation[last + 1];
 	uint64		end;
 
+	Assert(meta->ngenerations >= 1 && meta->ngenerations < MAX_GENERATIONS);
 	if (!design_generation(meta, last + 1, 2.0 * (double) meta->generation[last].capacity))
 		return;
 	next->first = meta->generation[last].first + pages_of(&meta->generation[last]);

@@ -49,6 +49,8 @@ add_hash(Relation index, uint64 hash, uint32 generations)
 		first = lock_generation_page(index, meta, 0, place_of(&meta->generation[0], hash).number,
 									 BUFFER_LOCK_EXCLUSIVE);
 	buffer = lock_generation_page(index, meta, last, place.number, BUFFER_LOCK_EXCLUSIVE);
+	/* the order of locks */
+	Assert(!BufferIsValid(first) || BufferGetBlockNumber(first) < BufferGetBlockNumber(buffer));
 	elements = write_element(index, generation, meta->ngenerations, buffer, place.offset, hash,
 							 first);
 	UnlockReleaseBuffer(buffer);

@@ -35,6 +35,7 @@ init_bloomset_page(Page page, uint16 generation, uint32 number)
 {
 	BloomsetPageFields *fields = fields_of(page);
 
+	Assert(generation <= MAX_GENERATIONS);
 	PageInit(page, BLCKSZ, 0);
 	fields->magic = BLOOMSET_MAGIC;
 	fields->version = BLOOMSET_VERSION;
@@ -88,6 +89,7 @@ lock_generation_page(Relation index, const BloomsetMeta *meta, uint32 generation
 	BlockNumber block = meta->generation[generation].first + number;
 	Buffer		buffer = read_page(index, block);
 
+	Assert(generation < meta->ngenerations && number < pages_of(&meta->generation[generation]));
 	LockBuffer(buffer, mode);
 	if (unlikely(!is_page_of(BufferGetPage(buffer), generation + 1, number)))
 		report_damage(index, block);
@@ -169,6 +171,7 @@ state_with_room(Relation index, uint32 nrecent_buffers)
 {
 	BloomsetState *state = index->rd_amcache;
 
+	Assert(nrecent_buffers > 0 && (nrecent_buffers & (nrecent_buffers - 1)) == 0);
 	if (state == NULL || state->nrecent_buffers < nrecent_buffers)
 	{
 		state = MemoryContextAllocZero(index->rd_indexcxt,
@@ -230,6 +233,7 @@ write_meta(Page page, const BloomsetMeta *meta)
 {
 	*meta_of(page) = *meta;
 	meta_of(page)->checksum = checksum_of(meta);
+	Assert(is_valid_meta(meta_of(page)));
 }
 
 void

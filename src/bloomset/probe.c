@@ -8,6 +8,7 @@
 #include "access/transam.h"
 #include "bloomset/bloomset.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/snapmgr.h"
 
 /* Is the element in one generation?  *generations is the page's field. */
@@ -24,6 +25,7 @@ probe_generation(Relation index, Snapshot snapshot, const BloomsetMeta *meta, ui
 	test_for_old_snapshot(snapshot, index, page);
 	result = bf_block_contains((uint8 *) page + place.offset, &shape, hash);
 	*generations = fields_of(page)->generations;
+	Assert((*generations > 0) == (i == 0)); /* only its pages say it */
 	UnlockReleaseBuffer(buffer);
 	return result;
 }
@@ -35,6 +37,7 @@ probe_later_generations(Relation index, Snapshot snapshot, uint64 hash, uint32 g
 	BloomsetMeta *meta = &bloomset_state(index, false)->meta;
 	uint32		unused;
 
+	Assert(generations > 1);
 	if (generations > meta->ngenerations)
 		meta = &require_generations(index, generations)->meta;
 	for (uint32 i = generations - 1; i > 0; i--)
@@ -69,6 +72,7 @@ probe_batch_in_generation(Relation index, Snapshot snapshot, uint32 i, BatchProb
 	uint32		number = 0;
 	int			run = 0;
 
+	Assert(i < bloomset_state(index, false)->meta.ngenerations);
 	for (BatchProbe *probe = probes; probe < probes + count; probe++)
 	{
 		BlockPlace	place = place_of(&generation, probe->hash);
@@ -153,6 +157,8 @@ bloomset_can_exclude(Relation index)
 	TransactionId maker = HeapTupleHeaderGetXmin(index->rd_indextuple->t_data);
 	bool		is_old = TransactionIdPrecedes(maker, TransactionXmin);
 
+	Assert(TransactionIdIsValid(TransactionXmin) && ActiveSnapshotSet());
+	Assert(CheckRelationLockedByMe(index, AccessShareLock, true));
 	if (unlikely(!form->indisvalid || !form->indisready))
 		return false;
 	if (unlikely(GetActiveSnapshot()->takenDuringRecovery))
