@@ -108,8 +108,10 @@ def calls(server):
             prorettype = 'bloomcounter'::regtype
         FROM pg_depend JOIN pg_proc p ON p.oid = objid AND classid = 'pg_proc'::regclass
         WHERE deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomtype')
-            -- those that take a relation, or its row type, read page by page, and those in SQL read catalogs
+            -- those that take a relation, or its row type, read page by page, those in SQL read catalogs, and plans
+            -- call the one with any argument
             AND prolang <> (SELECT oid FROM pg_language WHERE lanname = 'sql')
+            AND provariadic <> '"any"'::regtype
             AND NOT proargtypes::oid[] && '{internal,regclass,anyelement}'::regtype[]::oid[] AND proname !~ '_agg_(add|final)$' ORDER BY 1, 3;""")  # fmt: skip
     found = []
     for name, kind, types, makes_counter in (row.split("|") for row in rows):
