@@ -20,8 +20,8 @@ from durable import main
 from tap import ok, same
 
 SEED = os.environ.get("SLICES_SEED", "damage")
-RANDOM = int(os.environ.get("SLICES_RANDOM", "60"))
-NUMBERS = int(os.environ.get("SLICES_NUMBERS", "2"))
+RANDOM = int(os.environ.get("SLICES_RANDOM", "30"))
+NUMBERS = int(os.environ.get("SLICES_NUMBERS", "1"))
 LONGS = [struct.pack("<Q", word) for word in (0, 2, 1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)]
 TABLES = 40
 SOURCES = {TABLES - 2: "few", TABLES - 1: "large"}  # the tables with other filters than those of `source`
