@@ -1,5 +1,7 @@
 -- Why joins have no filter: each detail of a notice, and that joins with a filter have none.
 LOAD 'bloomtype';
+CREATE SCHEMA notices;
+SET search_path = notices, public;
 CREATE TABLE sale (id int, item int, shop int, price numeric);
 INSERT INTO sale SELECT i, i % 1000, i % 100, i % 10 FROM generate_series(1, 20000) AS i;
 CREATE TABLE item (id int, kind int);
@@ -78,5 +80,5 @@ CALL plan('SELECT FROM sale LEFT JOIN item ON sale.item = item.id LEFT JOIN town
 -- what forces filters leaves no price as a reason
 SET bloomtype.join_filters = force;
 CALL plan('SELECT FROM sale JOIN item ON sale.item = item.id');
-DROP PROCEDURE plan;
-DROP TABLE sale, item, town, empty;
+SET client_min_messages = warning;
+DROP SCHEMA notices CASCADE;
