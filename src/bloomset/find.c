@@ -64,20 +64,38 @@ list_columns(TupleDesc descriptor)
 	return list.data;
 }
 
+/* A query of the table computes them by its own expression, which need not be that of a leaf. */
+static void
+refuse_virtual_columns(TupleDesc descriptor)
+{
+	for (int i = 0; i < descriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
+
+		if (attribute->attgenerated == GENERATED_VIRTUAL)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("bloomset_find does not support virtual generated columns"),
+					 errdetail("Column \"%s\" may have other expressions in partitions and children.",
+							   NameStr(attribute->attname)),
+					 errhint("Query the tables that bloomset_partitions() returns.")));
+	}
+}
+
 static void
 find_in_leaf(ReturnSetInfo *result, const SetLeaf *leaf, const char *column, Lookup *lookup,
 			 LookedUp *value)
 {
 	QueryParameters parameters = {.count = 1, .types = &lookup->type, .values = &value->value};
 	DestReceiver *receiver = CreateDestReceiver(DestTuplestore);
-	char	   *sql = psprintf("SELECT %s FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) $1",
-							   list_columns(result->setDesc), from_leaf(leaf),
-							   quote_identifier(column));
+	char	   *format = psprintf("SELECT %s FROM %%s AS t WHERE t.%s OPERATOR(pg_catalog.=) $1",
+								  double_percents(list_columns(result->setDesc)),
+								  double_percents(quote_identifier(column)));
 
 	SetTuplestoreDestReceiverParams(receiver, result->setResult,
 									result->econtext->ecxt_per_query_memory, false, result->setDesc,
 									gettext_noop("columns of the table have changed since the query began"));
-	run_query(sql, &parameters, receiver);
+	run_query(leaf, format, &parameters, receiver);
 	receiver->rDestroy(receiver);
 }
 
@@ -85,6 +103,7 @@ static void
 find_rows(FunctionCallInfo fcinfo, Oid table, const char *column)
 {
 	SetTree		tree = resolve_sets(table, column);
+	TupleDesc	descriptor = ((ReturnSetInfo *) fcinfo->resultinfo)->setDesc;
 	Lookup		lookup;
 	LookedUp	value;
 
@@ -95,6 +114,8 @@ find_rows(FunctionCallInfo fcinfo, Oid table, const char *column)
 	for (int i = 0; i < tree.nleaves; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
+		if (tree.leaves[i].table != table)
+			refuse_virtual_columns(descriptor);
 		if (leaf_may_contain(&tree.leaves[i], &lookup, &value))
 			find_in_leaf((ReturnSetInfo *) fcinfo->resultinfo, &tree.leaves[i], column, &lookup,
 						 &value);

@@ -9,20 +9,55 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/params.h"
+#include "optimizer/optimizer.h"
 #include "parser/analyze.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 char *
+double_percents(const char *text)
+{
+	StringInfoData result;
+
+	initStringInfo(&result);
+	for (; *text; text++)
+	{
+		if (*text == '%')
+			appendStringInfoChar(&result, '%');
+		appendStringInfoChar(&result, *text);
+	}
+	return result.data;
+}
+
+#define TRIES_OF_NAME	10
+
+pg_noreturn static void
+report_changed_leaf(Oid table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("relation with OID %u was dropped or renamed during the query", table)));
+}
+
+/*
+ * The leaf after FROM: its qualified name, with ONLY where children are other leaves.  A function
+ * that a query calls may have dropped it.
+ */
+static char *
 from_leaf(const SetLeaf *leaf)
 {
-	char	   *schema = get_namespace_name(get_rel_namespace(leaf->table));
-	char	   *name = quote_qualified_identifier(schema, get_rel_name(leaf->table));
+	char	   *name = get_rel_name(leaf->table);
+	char	   *schema = name == NULL ? NULL : get_namespace_name(get_rel_namespace(leaf->table));
+	char	   *qualified;
 
+	if (schema == NULL)
+		report_changed_leaf(leaf->table);
+	qualified = quote_qualified_identifier(schema, name);
 	/* not always, since TimescaleDB reads only a part of a table then */
-	return leaf->has_children ? psprintf("ONLY %s", name) : name;
+	return leaf->has_children ? psprintf("ONLY %s", qualified) : qualified;
 }
 
 static ParamListInfo
@@ -38,6 +73,19 @@ parameter_list(const QueryParameters *parameters)
 	return list;
 }
 
+/* Shows positions in errors as those of the query, which the user has not written. */
+static void
+show_query(void *sql)
+{
+	int			position = geterrposition();
+
+	if (position <= 0)
+		return;
+	errposition(0);
+	internalerrposition(position);
+	internalerrquery(sql);
+}
+
 /*
  * Finds what the names stand for as a superuser, because the caller may lack USAGE of the schema of
  * a leaf.  No function is called meanwhile: the query has no constants.
@@ -49,13 +97,52 @@ analyze_query(const char *sql, const QueryParameters *parameters)
 	Oid			caller;
 	int			context;
 	Query	   *query;
+	ErrorContextCallback callback;
 
+	callback.callback = show_query;
+	callback.arg = unconstify(char *, sql);
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
 	GetUserIdAndSecContext(&caller, &context);
 	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
 						   context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
 	query = parse_analyze_fixedparams(statement, sql, parameters->types, parameters->count, NULL);
 	SetUserIdAndSecContext(caller, context);
+	error_context_stack = callback.previous;
 	return query;
+}
+
+/* Does a query read the leaf, and nothing else?  Its schema may have been renamed since it was named. */
+static bool
+reads_leaf(Query *query, const SetLeaf *leaf)
+{
+	List	   *relations;
+	List	   *items;
+	bool		has_row_security;
+
+	extract_query_dependencies((Node *) query, &relations, &items, &has_row_security);
+	return list_length(relations) == 1 && linitial_oid(relations) == leaf->table;
+}
+
+static Query *
+find_query(const SetLeaf *leaf, const char *format, const QueryParameters *parameters, char **sql)
+{
+	Query	   *query;
+
+	if (leaf == NULL)
+	{
+		*sql = pstrdup(format);
+		return analyze_query(*sql, parameters);
+	}
+	for (int i = 0; i < TRIES_OF_NAME; i++)
+	{
+		*sql = psprintf(format, from_leaf(leaf));
+		query = analyze_query(*sql, parameters);
+		if (reads_leaf(query, leaf))
+			return query;
+		AcceptInvalidationMessages();
+	}
+	report_changed_leaf(leaf->table);
 }
 
 /* As for the children of a table, for which no privileges are checked: see inherit.c. */
@@ -83,16 +170,25 @@ execute_plan(PlannedStmt *statement, const char *sql, ParamListInfo parameters, 
 }
 
 /* It is not rewritten: a leaf is no view, and its row security does not count. */
-void
-run_query(const char *sql, const QueryParameters *parameters, DestReceiver *receiver)
+static void
+plan_and_execute(const SetLeaf *leaf, const char *format, const QueryParameters *parameters, DestReceiver *receiver)
 {
-	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "query of a leaf", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(memory);
 	ParamListInfo list = parameter_list(parameters);
-	PlannedStmt *statement = pg_plan_query(analyze_query(sql, parameters), sql, CURSOR_OPT_PARALLEL_OK, list);
+	char	   *sql;
+	Query	   *query = find_query(leaf, format, parameters, &sql);
+	PlannedStmt *statement = pg_plan_query(query, sql, CURSOR_OPT_PARALLEL_OK, list);
 
 	require_no_privileges(statement);
 	execute_plan(statement, sql, list, receiver);
+}
+
+void
+run_query(const SetLeaf *leaf, const char *format, const QueryParameters *parameters, DestReceiver *receiver)
+{
+	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "query of a leaf", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(memory);
+
+	plan_and_execute(leaf, format, parameters, receiver);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(memory);
 }

@@ -18,15 +18,15 @@ typedef struct QueryParameters
 	Datum	   *values;
 } QueryParameters;
 
-/* The leaf after FROM: its qualified name, with ONLY where children are other leaves. */
-extern char *from_leaf(const SetLeaf *leaf);
+/* Text that stands for itself in a format. */
+extern char *double_percents(const char *text);
 
 /*
- * Runs a SELECT, and gives its rows to a receiver, under the active snapshot: it sees the rows for
+ * Runs a SELECT of a leaf, which takes the place of %s in the text, and gives its rows to a receiver, under the active snapshot: it sees the rows for
  * which the sets were asked.  The user is the caller, who needs no privileges on the tables: those
  * on the table that the call names have been checked, and a query of that table asks for no others
- * on its leaves.  All names must be qualified.
+ * on its leaves.  All names must be qualified.  Without a leaf it reads no table.
  */
-extern void run_query(const char *sql, const QueryParameters *parameters, DestReceiver *receiver);
+extern void run_query(const SetLeaf *leaf, const char *format, const QueryParameters *parameters, DestReceiver *receiver);
 
 #endif							/* BF_LEAF_QUERY_H */

@@ -161,20 +161,23 @@ array_of(const Import *import, const int *positions, int count)
 	return result;
 }
 
+/* So many elements can be compared with each row. */
+#define FEW_ELEMENTS	100
+
 /*
- * The join tells which elements the rows have.  "= ANY" lets an index or another server find the
- * rows; between different types it would compare each row with each element.
+ * The join tells which elements the rows have.  "= ANY" lets another server find the rows; between
+ * different types it would compare each row with each element.
  */
 static char *
-query_of_leaf(const Import *import, const SetLeaf *leaf, const char *column)
+query_of_leaf(const Import *import, const SetLeaf *leaf, const char *column, int count)
 {
-	const char *name = quote_identifier(column);
+	char	   *name = double_percents(quote_identifier(column));
 	char	   *any = "";
 
-	if (import->same_type || get_rel_relkind(leaf->table) == RELKIND_FOREIGN_TABLE)
+	if (get_rel_relkind(leaf->table) == RELKIND_FOREIGN_TABLE && (import->same_type || count <= FEW_ELEMENTS))
 		any = psprintf(" AND t.%s OPERATOR(pg_catalog.=) ANY ($1)", name);
 	return psprintf("SELECT u.n FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (e, n) WHERE EXISTS ("
-					"SELECT FROM %s AS t WHERE t.%s OPERATOR(pg_catalog.=) u.e%s)", from_leaf(leaf), name, any);
+					"SELECT FROM %%s AS t WHERE t.%s OPERATOR(pg_catalog.=) u.e%s)", name, any);
 }
 
 /* Receives the numbers of the elements that rows have. */
@@ -222,7 +225,7 @@ look_up(Import *import, const SetLeaf *leaf, const char *column, const int *posi
 		.import = import, .positions = positions
 	};
 
-	run_query(query_of_leaf(import, leaf, column), &parameters, &found.receiver);
+	run_query(leaf, query_of_leaf(import, leaf, column, count), &parameters, &found.receiver);
 	pfree(DatumGetPointer(array));
 }
 
@@ -267,7 +270,7 @@ put_absent(const Import *import, ReturnSetInfo *result, int *positions)
 
 	SetTuplestoreDestReceiverParams(receiver, result->setResult,
 									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
-	run_query("SELECT DISTINCT u.e FROM pg_catalog.unnest($1) AS u (e)", &parameters, receiver);
+	run_query(NULL, "SELECT DISTINCT u.e FROM pg_catalog.unnest($1) AS u (e)", &parameters, receiver);
 	receiver->rDestroy(receiver);
 }
 

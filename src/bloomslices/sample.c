@@ -200,7 +200,7 @@ announce_others(Relation index, uint32 count, uint32 n)
 			(errmsg("bloomslices index \"%s\" is built for the parameters of %u of %u sampled filters",
 					RelationGetRelationName(index), count, n),
 			 errdetail("Searches test many of the others themselves."),
-			 errhint("Give all filters the same number of elements, as in bloom_agg(value, n).")));
+			 errhint("Make all filters for the same number of elements of one type, as in bloom_agg(value, n).")));
 }
 
 /* Samples blocks that are evenly spread over the table. */
@@ -236,7 +236,7 @@ sample_slices_shape(Relation heap, Relation index, struct IndexInfo *info)
 		return shape;
 	n = sample.n;
 	chosen = shape_by_elements(index, &sample, shape);
-	if (chosen.nblocks == shape.nblocks && ncommon < n / 2)
+	if (chosen.nblocks == shape.nblocks && 2 * ncommon < n)
 		announce_others(index, ncommon, n);
 	return chosen;
 }

@@ -169,7 +169,7 @@ names_of_side(const PlannedStmt *stmt, const Plan *side)
 	initStringInfo(&text);
 	foreach(cell, names)
 		appendStringInfo(&text, "%s%s", foreach_current_index(cell) > 0 ? ", " : "", strVal(lfirst(cell)));
-	return text.data;
+	return names == NIL ? pstrdup(_("no table")) : text.data;
 }
 
 static void

@@ -57,6 +57,13 @@
 #define forget_all_privileges(statement) ((statement)->permInfos = NIL)
 #endif
 
+/* PostgreSQL 18 added generated columns that are computed when they are read. */
+#if PG_VERSION_NUM < 180000
+#define GENERATED_VIRTUAL 'v'
+#else
+#define GENERATED_VIRTUAL ATTRIBUTE_GENERATED_VIRTUAL
+#endif
+
 /* PostgreSQL 18 removed an argument. */
 #if PG_VERSION_NUM < 180000
 #define run_executor(query) ExecutorRun(query, ForwardScanDirection, 0, true)

@@ -137,6 +137,33 @@ FROM (VALUES ('i2', '7', '7'), ('i8', '7', '7'), ('d', '7', '7'), ('n', '0.70', 
     ('u', md5('7'), '7'), ('day', '2026-01-08', '7'), ('net', '10.0.0.7', '7'), ('b', '\x7837', '7'), ('i4', 'seven', '22P02'),
     ('day', 'x', '22007'), ('c', 'x7  ', '7')) v (name, literal, result);
 
+-- A function that the planner calls drops the next partition; names with signs of formats.
+CREATE TABLE doomed (p int, b text) PARTITION BY LIST (p);
+CREATE TABLE doomed_1 PARTITION OF doomed FOR VALUES IN (1);
+CREATE TABLE doomed_2 PARTITION OF doomed FOR VALUES IN (2);
+CREATE INDEX ON doomed_1 USING bloomset (b);
+INSERT INTO doomed VALUES (1, 'x'), (2, 'x');
+CREATE FUNCTION drops() RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('test.drops', true) = 'yes' THEN
+        DROP TABLE doomed_2;
+    END IF;
+    RETURN true;
+END $$;
+CREATE FUNCTION check_drops() RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN drops(); END $$;
+ALTER TABLE doomed_1 ADD CHECK (p > 0 AND check_drops());
+SET LOCAL constraint_exclusion = on;
+SELECT is(pg_temp.answer($$SELECT count(*) FROM bloomset_find(NULL::doomed, 'b', 'x')$$), '2', 'both partitions');
+SET LOCAL test.drops = yes;
+SELECT is(pg_temp.answer($$SELECT count(*) FROM bloomset_find(NULL::doomed, 'b', 'x')$$), '42P01', 'one that is dropped meanwhile');
+RESET test.drops;
+RESET constraint_exclusion;
+CREATE TABLE "100 %s" ("%d" int);
+CREATE INDEX ON "100 %s" USING bloomset ("%d");
+INSERT INTO "100 %s" VALUES (1);
+SELECT is(pg_temp.answer($$SELECT count(*) FROM bloomset_find(NULL::"100 %s", '%d', 1)$$), '1', 'signs of a format in names');
+SELECT is(pg_temp.answer($$SELECT bloomset_new('"100 %s"', '%d', '{1,2}'::int[])$$), '2', 'also of bloomset_new()');
+
 -- Prepared statements, cursors, and a search_path that hides operators.
 PREPARE find (bigint) AS SELECT id FROM bloomset_find(NULL::top, 'v', $1) ORDER BY id;
 SELECT is(pg_temp.answer(format('EXECUTE find(%s)', n)), nullif(n % 22, 21)::text, 'prepared: ' || n) FROM generate_series(1, 21) n;
