@@ -83,43 +83,33 @@ refuse_virtual_columns(TupleDesc descriptor)
 }
 
 static void
-find_in_leaf(ReturnSetInfo *result, const SetLeaf *leaf, const char *column, Lookup *lookup,
-			 LookedUp *value)
-{
-	QueryParameters parameters = {.count = 1, .types = &lookup->type, .values = &value->value};
-	DestReceiver *receiver = CreateDestReceiver(DestTuplestore);
-	char	   *format = psprintf("SELECT %s FROM %%s AS t WHERE t.%s OPERATOR(pg_catalog.=) $1",
-								  double_percents(list_columns(result->setDesc)),
-								  double_percents(quote_identifier(column)));
-
-	SetTuplestoreDestReceiverParams(receiver, result->setResult,
-									result->econtext->ecxt_per_query_memory, false, result->setDesc,
-									gettext_noop("columns of the table have changed since the query began"));
-	run_query(leaf, format, &parameters, receiver);
-	receiver->rDestroy(receiver);
-}
-
-static void
 find_rows(FunctionCallInfo fcinfo, Oid table, const char *column)
 {
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	SetTree		tree = resolve_sets(table, column);
-	TupleDesc	descriptor = ((ReturnSetInfo *) fcinfo->resultinfo)->setDesc;
 	Lookup		lookup;
 	LookedUp	value;
+	QueryParameters parameters = {.count = 1, .types = &lookup.type, .values = &value.value};
+	DestReceiver *receiver = CreateDestReceiver(DestTuplestore);
+	char	   *before = psprintf("SELECT %s FROM ", list_columns(result->setDesc));
+	char	   *after = psprintf(" AS t WHERE t.%s OPERATOR(pg_catalog.=) $1", quote_identifier(column));
 
 	check_row_access(table);
 	prepare_lookup(&lookup, &tree, fcinfo, 2, CurrentMemoryContext);
 	require_operator(&lookup, &tree);
 	value = looked_up_value(&lookup, PG_GETARG_DATUM(2));
+	SetTuplestoreDestReceiverParams(receiver, result->setResult,
+									result->econtext->ecxt_per_query_memory, false, result->setDesc,
+									gettext_noop("columns of the table have changed since the query began"));
 	for (int i = 0; i < tree.nleaves; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (tree.leaves[i].table != table)
-			refuse_virtual_columns(descriptor);
+			refuse_virtual_columns(result->setDesc);
 		if (leaf_may_contain(&tree.leaves[i], &lookup, &value))
-			find_in_leaf((ReturnSetInfo *) fcinfo->resultinfo, &tree.leaves[i], column, &lookup,
-						 &value);
+			run_query(before, &tree.leaves[i], after, &parameters, receiver);
 	}
+	receiver->rDestroy(receiver);
 }
 
 Datum

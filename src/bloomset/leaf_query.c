@@ -17,21 +17,6 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
-char *
-double_percents(const char *text)
-{
-	StringInfoData result;
-
-	initStringInfo(&result);
-	for (; *text; text++)
-	{
-		if (*text == '%')
-			appendStringInfoChar(&result, '%');
-		appendStringInfoChar(&result, *text);
-	}
-	return result.data;
-}
-
 #define TRIES_OF_NAME	10
 
 pg_noreturn static void
@@ -125,18 +110,14 @@ reads_leaf(Query *query, const SetLeaf *leaf)
 }
 
 static Query *
-find_query(const SetLeaf *leaf, const char *format, const QueryParameters *parameters, char **sql)
+query_of_leaf(const char *before, const SetLeaf *leaf, const char *after, const QueryParameters *parameters,
+			  char **sql)
 {
-	Query	   *query;
-
-	if (leaf == NULL)
-	{
-		*sql = pstrdup(format);
-		return analyze_query(*sql, parameters);
-	}
 	for (int i = 0; i < TRIES_OF_NAME; i++)
 	{
-		*sql = psprintf(format, from_leaf(leaf));
+		Query	   *query;
+
+		*sql = psprintf("%s%s%s", before, from_leaf(leaf), after);
 		query = analyze_query(*sql, parameters);
 		if (reads_leaf(query, leaf))
 			return query;
@@ -169,26 +150,21 @@ execute_plan(PlannedStmt *statement, const char *sql, ParamListInfo parameters, 
 	FreeQueryDesc(query);
 }
 
-/* It is not rewritten: a leaf is no view, and its row security does not count. */
-static void
-plan_and_execute(const SetLeaf *leaf, const char *format, const QueryParameters *parameters, DestReceiver *receiver)
+/* The query is not rewritten: a leaf is no view, and its row security does not count. */
+void
+run_query(const char *before, const SetLeaf *leaf, const char *after, const QueryParameters *parameters,
+		  DestReceiver *receiver)
 {
+	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "query of a leaf", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(memory);
 	ParamListInfo list = parameter_list(parameters);
-	char	   *sql;
-	Query	   *query = find_query(leaf, format, parameters, &sql);
+	char	   *sql = pstrdup(before);
+	Query	   *query = leaf == NULL ? analyze_query(sql, parameters) :
+		query_of_leaf(before, leaf, after, parameters, &sql);
 	PlannedStmt *statement = pg_plan_query(query, sql, CURSOR_OPT_PARALLEL_OK, list);
 
 	require_no_privileges(statement);
 	execute_plan(statement, sql, list, receiver);
-}
-
-void
-run_query(const SetLeaf *leaf, const char *format, const QueryParameters *parameters, DestReceiver *receiver)
-{
-	MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "query of a leaf", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(memory);
-
-	plan_and_execute(leaf, format, parameters, receiver);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(memory);
 }

@@ -18,15 +18,15 @@ typedef struct QueryParameters
 	Datum	   *values;
 } QueryParameters;
 
-/* Text that stands for itself in a format. */
-extern char *double_percents(const char *text);
-
 /*
- * Runs a SELECT of a leaf, which takes the place of %s in the text, and gives its rows to a receiver, under the active snapshot: it sees the rows for
- * which the sets were asked.  The user is the caller, who needs no privileges on the tables: those
- * on the table that the call names have been checked, and a query of that table asks for no others
- * on its leaves.  All names must be qualified.  Without a leaf it reads no table.
+ * Runs a SELECT and gives its rows to a receiver, under the active snapshot: it sees the rows for
+ * which the sets were asked.  The text is `before`, the leaf as it stands after FROM, and `after`;
+ * without a leaf it is `before`, which reads no table.  All names must be qualified.
+ *
+ * The user is the caller, who needs no privileges on the leaf: those on the table that the call
+ * names have been checked, and a query of that table asks for no others on its leaves.
  */
-extern void run_query(const SetLeaf *leaf, const char *format, const QueryParameters *parameters, DestReceiver *receiver);
+extern void run_query(const char *before, const SetLeaf *leaf, const char *after,
+					  const QueryParameters *parameters, DestReceiver *receiver);
 
 #endif							/* BF_LEAF_QUERY_H */

@@ -169,15 +169,14 @@ array_of(const Import *import, const int *positions, int count)
  * different types it would compare each row with each element.
  */
 static char *
-query_of_leaf(const Import *import, const SetLeaf *leaf, const char *column, int count)
+condition_of_leaf(const Import *import, const SetLeaf *leaf, const char *column, int count)
 {
-	char	   *name = double_percents(quote_identifier(column));
+	const char *name = quote_identifier(column);
 	char	   *any = "";
 
 	if (get_rel_relkind(leaf->table) == RELKIND_FOREIGN_TABLE && (import->same_type || count <= FEW_ELEMENTS))
 		any = psprintf(" AND t.%s OPERATOR(pg_catalog.=) ANY ($1)", name);
-	return psprintf("SELECT u.n FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (e, n) WHERE EXISTS ("
-					"SELECT FROM %%s AS t WHERE t.%s OPERATOR(pg_catalog.=) u.e%s)", name, any);
+	return psprintf(" AS t WHERE t.%s OPERATOR(pg_catalog.=) u.e%s)", name, any);
 }
 
 /* Receives the numbers of the elements that rows have. */
@@ -200,16 +199,6 @@ receive_found(TupleTableSlot *slot, DestReceiver *receiver)
 	return true;
 }
 
-static void
-start_receiver(DestReceiver *receiver, int operation, TupleDesc descriptor)
-{
-}
-
-static void
-end_receiver(DestReceiver *receiver)
-{
-}
-
 /* Looks up elements in a leaf. */
 static void
 look_up(Import *import, const SetLeaf *leaf, const char *column, const int *positions, int count)
@@ -217,15 +206,11 @@ look_up(Import *import, const SetLeaf *leaf, const char *column, const int *posi
 	Oid			type = get_array_type(import->lookup.type);
 	Datum		array = array_of(import, positions, count);
 	QueryParameters parameters = {.count = 1, .types = &type, .values = &array};
-	FoundReceiver found = {
-		.receiver = {
-			.receiveSlot = receive_found, .rStartup = start_receiver, .rShutdown = end_receiver,
-			.rDestroy = end_receiver, .mydest = DestNone
-		},
-		.import = import, .positions = positions
-	};
+	FoundReceiver found = {.receiver = *None_Receiver, .import = import, .positions = positions};
 
-	run_query(leaf, query_of_leaf(import, leaf, column, count), &parameters, &found.receiver);
+	found.receiver.receiveSlot = receive_found;
+	run_query("SELECT u.n FROM pg_catalog.unnest($1) WITH ORDINALITY AS u (e, n) WHERE EXISTS (SELECT FROM ", leaf,
+			  condition_of_leaf(import, leaf, column, count), &parameters, &found.receiver);
 	pfree(DatumGetPointer(array));
 }
 
@@ -270,7 +255,7 @@ put_absent(const Import *import, ReturnSetInfo *result, int *positions)
 
 	SetTuplestoreDestReceiverParams(receiver, result->setResult,
 									result->econtext->ecxt_per_query_memory, false, NULL, NULL);
-	run_query(NULL, "SELECT DISTINCT u.e FROM pg_catalog.unnest($1) AS u (e)", &parameters, receiver);
+	run_query("SELECT DISTINCT u.e FROM pg_catalog.unnest($1) AS u (e)", NULL, NULL, &parameters, receiver);
 	receiver->rDestroy(receiver);
 }
 
