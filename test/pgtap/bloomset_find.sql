@@ -6,17 +6,7 @@ SET LOCAL jit = off;
 SET LOCAL max_parallel_workers_per_gather = 0;
 SELECT * FROM no_plan();
 
--- The result of a query, or the SQLSTATE of its error.
-CREATE FUNCTION pg_temp.answer(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    result text;
-BEGIN
-    EXECUTE query INTO result;
-    RETURN result;
-EXCEPTION WHEN others THEN
-    RETURN SQLSTATE;
-END
-$$;
+\ir lib/answer.sql
 
 -- Partitions of partitions, with columns at other places, dropped columns, a foreign partition, one without a set, and
 -- names that need quotes.

@@ -6,17 +6,7 @@ SET LOCAL jit = off;
 SET LOCAL max_parallel_workers_per_gather = 0;
 SELECT * FROM no_plan();
 
--- The result of a query, or the SQLSTATE of its error.
-CREATE FUNCTION pg_temp.answer(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    result text;
-BEGIN
-    EXECUTE query INTO result;
-    RETURN result;
-EXCEPTION WHEN others THEN
-    RETURN SQLSTATE;
-END
-$$;
+\ir lib/answer.sql
 
 -- Sets of several generations, seeds and rates, one so bad that it denies little; a leaf without a set; one that is
 -- foreign; with and without B-trees.

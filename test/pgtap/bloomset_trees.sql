@@ -7,17 +7,7 @@ SET LOCAL jit = off;
 SET LOCAL max_parallel_workers_per_gather = 0;
 SELECT * FROM no_plan();
 
--- The result of a query, or the SQLSTATE of its error.
-CREATE FUNCTION pg_temp.answer(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    result text;
-BEGIN
-    EXECUTE query INTO result;
-    RETURN result;
-EXCEPTION WHEN others THEN
-    RETURN SQLSTATE;
-END
-$$;
+\ir lib/answer.sql
 -- As many "yes" as probes of absent values may give at most.
 CREATE FUNCTION pg_temp.at_most(rate float8, probes bigint) RETURNS float8 LANGUAGE sql
     RETURN probes * rate + 4 * sqrt(probes * rate * (1 - rate));
